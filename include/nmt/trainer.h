@@ -31,10 +31,10 @@ struct TrainOptions {
   std::string valid_freq = {};  ///< how often the model is validated and saved: "1Ku"
   int early_stopping = 10;      ///< validations without improvement
   std::uint64_t seed = 1234;
-  std::string device = "cpu";  ///< "cpu", "cuda", "cuda:N" or "auto"
-  int cpu_threads = 0;         ///< 0: all processors
+  std::string device = "cpu";      ///< "cpu", "cuda", "cuda:N" or "auto"
+  int cpu_threads = 0;             ///< 0: all processors
   std::string precision = "auto";  ///< "auto", "float32", "bfloat16", or on a GPU "tf32"
-  Settings settings = {};  ///< any other option of nmt-train
+  Settings settings = {};          ///< any other option of nmt-train
 };
 
 /// Progress of a training.

@@ -359,18 +359,20 @@ TEST_F(TrainerTest, StopsEarlyAndKeepsTheBest) {
   EXPECT_NE(again.trainer.finished(), "");
 }
 
-// The validation at update 13 ends the first run; it is the best, but no step of early stopping.
+// The validations at updates 3 and 13 end runs; they are the best, but no step of early stopping.
 TEST_F(TrainerTest, AValidationAtTheEndOfARunDoesNotCountAgainstTheNext) {
   FakeStore store;
-  FakeValidator validator({1, 2, 9, 3, 4, 1, 1});
+  FakeValidator validator({8, 1, 2, 9, 3, 4, 1, 1});
   spec.early_stopping = 2;
-  spec.after = "13u";
-  EXPECT_EQ(Training(spec, store, &validator)(), ExitStatus::ok);
+  for (const char* const after : {"3u", "13u"}) {
+    spec.after = after;
+    EXPECT_EQ(Training(spec, store, &validator)(), ExitStatus::ok);
+  }
   spec.after = "1000u";
   Training run(spec, store, &validator);
   EXPECT_EQ(run(), ExitStatus::ok);
-  EXPECT_EQ(validator.at, (std::vector<std::int64_t>{5, 10, 13, 15, 20, 25, 30}));
-  EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{5, 10, 13}));
+  EXPECT_EQ(validator.at, (std::vector<std::int64_t>{3, 5, 10, 13, 15, 20, 25, 30}));
+  EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{3, 13}));
   EXPECT_EQ(run.trainer.state().best, 9);
   EXPECT_EQ(run.trainer.state().best_step, 4);
 }
