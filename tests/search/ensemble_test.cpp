@@ -131,6 +131,27 @@ TEST_F(EnsembleTest, ProbabilitiesFarBelowOne) {
   EXPECT_TRUE(std::isnan(out[5]));
 }
 
+// Whole rows of log-probabilities as the definition of one element, to the bit.
+TEST_F(EnsembleTest, RowsAreTheirElements) {
+  for (const std::int64_t n : {1, 7, 512, 513, 1100}) {
+    Rng rng(static_cast<std::uint64_t>(n));
+    std::vector<float> logits[3], normalizers[3];
+    std::vector<kernels::MemberScores> members;
+    for (int m = 0; m < 3; ++m) {
+      for (std::int64_t i = 0; i < 2 * n; ++i) logits[m].push_back(20 * rng.uniform() - 10);
+      normalizers[m] = {rng.uniform(), 9 * rng.uniform()};
+      members.push_back({logits[m].data(), normalizers[m].data(), 0.1 + m});
+    }
+    logits[0][0] = -std::numeric_limits<float>::infinity();
+    std::vector<float> out(static_cast<std::size_t>(2 * n));
+    kernels::combine_scores(cpu, 2, n, members, false, out.data());
+    for (std::int64_t i = 0; i < 2 * n; ++i)
+      ASSERT_EQ(out[static_cast<std::size_t>(i)],
+                kernels::combined(members.data(), 3, i / n, i, false))
+          << n << " " << i;
+  }
+}
+
 TEST_F(EnsembleTest, TheSameForEveryBatchAndForForcedDecoding) {
   TableScorer a = random_scorer(vocabulary, 1), b = mirrored();
   for (const Combination combination :
