@@ -1,0 +1,145 @@
+#include "trainer_case.h"
+
+#include <cmath>
+
+namespace nmt::train {
+namespace {
+
+TEST_F(TrainerTest, StopsEarlyAndKeepsTheBest) {
+  FakeStore store;
+  FakeValidator validator({1, 5, 4, 6, 6, 3, 2, 1});
+  spec.early_stopping = 3;
+  spec.after = "1000u";
+  Training run(spec, store, &validator);
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(validator.dry_runs, 1);
+  EXPECT_EQ(validator.at, (std::vector<std::int64_t>{5, 10, 15, 20, 25, 30, 35}));
+  EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{5, 10, 20}));
+  EXPECT_EQ(*run.trainer.state().best, 6);
+  EXPECT_NE(run.trainer.finished().find("early-stopping"), std::string::npos);
+  Training again(spec, store, &validator);
+  again.trainer.resume();
+  EXPECT_NE(again.trainer.finished(), "");
+}
+
+// The validations at updates 3 and 13 end runs; they are the best, but no step of early stopping.
+TEST_F(TrainerTest, AValidationAtTheEndOfARunDoesNotCountAgainstTheNext) {
+  FakeStore store;
+  FakeValidator validator({8, 1, 2, 9, 3, 4, 1, 1});
+  spec.early_stopping = 2;
+  for (const char* const after : {"3u", "13u"}) {
+    spec.after = after;
+    EXPECT_EQ(Training(spec, store, &validator)(), ExitStatus::ok);
+  }
+  spec.after = "1000u";
+  Training run(spec, store, &validator);
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(validator.at, (std::vector<std::int64_t>{3, 5, 10, 13, 15, 20, 25, 30}));
+  EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{3, 13}));
+  EXPECT_EQ(run.trainer.state().best, 9);
+  EXPECT_EQ(run.trainer.state().best_step, 4);
+}
+
+TEST_F(TrainerTest, AnInterruptedValidationIsRepeated) {
+  FakeStore store;
+  FakeValidator validator({1});
+  spec.after = "12u";
+  Training run(spec, store, &validator);
+  validator.interrupted = [&] { run.stop = true; };
+  EXPECT_EQ(run(), ExitStatus::interrupted);
+  EXPECT_FALSE(run.trainer.state().best);
+  validator.interrupted = nullptr;
+  Training again(spec, store, &validator);
+  EXPECT_EQ(again(), ExitStatus::ok);
+  EXPECT_EQ(validator.at, (std::vector<std::int64_t>{5, 5, 10, 12}));
+}
+
+TEST_F(TrainerTest, NamesTheMetricThatWasNeverFinite) {
+  FakeStore store;
+  FakeValidator validator({std::numeric_limits<double>::quiet_NaN()}, false);
+  spec.early_stopping = 2;
+  Training run(spec, store, &validator);
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(run.trainer.finished(), "2 validations without a better bleu (early-stopping)");
+  EXPECT_FALSE(run.trainer.state().best);
+}
+
+TEST_F(TrainerTest, ZeroIsNoStallBeforeTheModelTranslates) {
+  FakeStore store;
+  FakeValidator validator({0, 0, 0, 0, 0.1, 0, 0.1, 0.1});
+  spec.early_stopping = 3;
+  spec.after = "1000u";
+  Training run(spec, store, &validator);
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(validator.at.size(), 8u);
+  EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{5, 25}));
+}
+
+TEST_F(TrainerTest, StallsHalveTheRate) {
+  FakeStore store;
+  FakeValidator validator({5, 4, 3, 6, 1});
+  spec.lr_decay = 0.5;
+  spec.lr_decay_start = {10, 2};
+  spec.after = "25u";
+  Training run(spec, store, &validator);
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(run.trainer.state().stalls.decays, 1);
+  EXPECT_EQ(run.trainer.state().stalled, 1);
+}
+
+// Without a warm-up, at a constant schedule, by both strategies: after so many decays an update of
+// sgd is that of the full rate times lr_decay^decays, whatever the optimizer keeps.
+TEST_F(TrainerTest, EveryOptimizerDecays) {
+  for (const auto& [name, params] : optimizers) {
+    SCOPED_TRACE(name);
+    spec.optimizer = parse_enum<UpdateRule>(name, "optimizer");
+    spec.optimizer_params = params;
+    spec.schedule = RateSchedule::constant;
+    spec.lr_warmup = "";
+    spec.lr_decay = 0.5;
+    spec.exponential_smoothing = 0;
+    const auto moved = [&](bool decays, DecayStrategy strategy) {
+      spec.lr_decay_strategy = strategy;
+      spec.lr_decay_start = decays ? std::vector<int>{3, 1} : std::vector<int>{1000, 1000};
+      // Seven updates are two passes of seven batches: the eighth is the first of epoch 3. The
+      // second validation, at update 10, stalls.
+      const std::int64_t before = strategy == DecayStrategy::epoch ? 7 : 10;
+      FakeStore store;
+      FakeValidator validator({5, 4});
+      spec.after = fmt::format("{}u", before);
+      Training(spec, store, &validator)();
+      const FakeStore::Values start = store.weights;
+      spec.after = fmt::format("{}u", before + 1);
+      Training(spec, store, &validator)();
+      std::vector<double> steps;
+      for (const auto& [tensor, values] : store.weights)
+        for (std::size_t i = 0; i < values.size(); ++i)
+          steps.push_back(double{values[i]} - start.at(tensor)[i]);
+      return steps;
+    };
+    for (const DecayStrategy strategy : {DecayStrategy::epoch, DecayStrategy::stalled}) {
+      const std::vector<double> full = moved(false, strategy), halved = moved(true, strategy);
+      double most = 0;
+      for (double step : full) most = std::max(most, std::abs(step));
+      EXPECT_GT(most, 1e-6);
+      // adamw's decay is times the rate too, so all steps are halved.
+      for (std::size_t i = 0; i < full.size(); ++i)
+        ASSERT_NEAR(halved[i], full[i] / 2, 2e-7 + 1e-3 * most) << name_of(strategy);
+    }
+  }
+}
+
+TEST_F(TrainerTest, AnotherDevelopmentSetHasNoBestYet) {
+  FakeStore store;
+  FakeValidator validator({9, 9, 1});
+  spec.after = "10u";
+  Training(spec, store, &validator)();
+  spec.after = "15u";
+  Training other(spec, store, &validator, "c", "other");
+  other();
+  EXPECT_EQ(*other.trainer.state().best, 1);
+  EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{5, 15}));
+}
+
+}  // namespace
+}  // namespace nmt::train
