@@ -64,7 +64,7 @@ def main():
             command = [programs() / "nmt-train", folder / "train.en", folder / "train.de", "--model", model, "--no-reload", "--type", "deep", "--unit",
                        "gru", "--dim-emb", 64, "--dim-rnn", 64, "--enc-depth", 1, "--dec-depth", 1, "--tied-embeddings-all", "--mini-batch-words", 1024,
                        "--cpu-threads", 1, "--valid-freq", "1000000u", "--save-freq", "1000000u", "--disp-freq", "1u", "--learn-rate", "0.001",
-                       "--lr-warmup", "100u", "--valid-lines", 500, "--maxi-batch", 20, "--quiet"]  # fmt: skip
+                       "--lr-warmup", "100u", "--valid-lines", 500, "--maxi-batch", 20, "--precision", "float32", "--quiet"]  # fmt: skip
             if not vocabulary.exists():  # one for all sizes, from the smallest corpus
                 used(command + ["--dim-vocabs", 2000, "--after", "1u"])
                 vocabulary.write_bytes(next(model.glob("*.spm")).read_bytes())

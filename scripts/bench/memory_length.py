@@ -93,7 +93,7 @@ def main():
             run([programs / "nmt-train", "--task", "tagging", "--tagging-network", "basic", "--unit", name, train, "--valid-sets", valid, "--model", folder,
                  "--enc-depth", "1", "--dim-emb", "32", "--dim-rnn", args.width, "--dim-char-rnn", "0", "--dropout", "0", "--max-length", args.distance + 1,
                  "--mini-batch-words", "2048", "--learn-rate", "0.003", "--lr-warmup", "100u", "--after", f"{args.updates}u", "--valid-freq", "250u", "--save-freq", "250u",
-                 "--early-stopping", "0", "--seed", args.seed, "--cpu-threads", args.threads, *(f"--{option}" for option in options.split(",") if option)], args.work / f"{folder.name}.log")
+                 "--early-stopping", "0", "--precision", "float32", "--seed", args.seed, "--cpu-threads", args.threads, *(f"--{option}" for option in options.split(",") if option)], args.work / f"{folder.name}.log")
             (folder / "done").touch()
         curves[unit] = recalled(programs, folder, test)
         print(f"{unit}: at least half of the keys up to distance {length(curves[unit])}", flush=True)

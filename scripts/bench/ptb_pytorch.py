@@ -15,7 +15,7 @@ has wall and CPU time, so that another program on the same core can be seen. Bot
 cores, side by side:
 
     taskset -c 0 nmt-train ptb/train.txt --valid-sets ptb/valid.txt --cpu-threads 1 \\
-        --config configs/language-models/ptb.yaml --max-minutes 60 --model ptb-model
+        --config configs/language-models/ptb.yaml --precision float32 --max-minutes 60 --model ptb-model
     taskset -c 1 scripts/bench/ptb_pytorch.py --data ptb --minutes 60
 
 Data: $NMT_DATA/ptb, or --data FOLDER with train.txt and valid.txt. If PyTorch is missing, the script

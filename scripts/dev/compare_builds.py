@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 SMALL = ["--dim-vocabs", "200", "--dim-emb", "24", "--dim-rnn", "24", "--mini-batch-words", "300",
          "--valid-metrics", "cross-entropy", "--early-stopping", "0", "--cpu-threads", "1",
-         "--products", "own"]
+         "--products", "own", "--precision", "float32"]
 ARCHITECTURES = {
     "deep": ["--type", "deep", "--enc-depth", "2", "--dec-depth", "2"],
     "deep-context-aware": ["--type", "deep", "--context-aware", "--enc-depth", "2",
@@ -40,7 +40,8 @@ ARCHITECTURES = {
 }
 LARGE = ["--type", "deep", "--unit", "lrn", "--dim-vocabs", "2000", "--dim-emb", "256", "--dim-rnn",
          "256", "--enc-depth", "2", "--dec-depth", "2", "--mini-batch-words", "2000",
-         "--valid-metrics", "cross-entropy", "--valid-max-sentences", "10", "--early-stopping", "0"]
+         "--valid-metrics", "cross-entropy", "--valid-max-sentences", "10", "--early-stopping", "0",
+         "--precision", "float32"]
 
 
 class Build:

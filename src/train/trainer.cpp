@@ -318,7 +318,7 @@ void Trainer::validate(bool counts) {
   const MetricValue& first = result.front();
   if (state_.best_metric != first.name) {  // another metric decides from here on
     state_.best.reset();
-    state_.best_step.reset();
+    state_.best_due.reset();
   }
   state_.best_metric = first.name;
   const auto exceeds = [&first](const std::optional<double>& other) {
@@ -333,9 +333,9 @@ void Trainer::validate(bool counts) {
   state_.validated_update = state_.progress.updates;
   if (counts) {
     // A BLEU of 0 is no stall as long as none was higher: the model has not begun to translate.
-    const bool better = exceeds(state_.best_step);
-    if (better) state_.best_step = first.value;
-    const bool begun = !first.higher_is_better || state_.best_step.value_or(0) > 0;
+    const bool better = exceeds(state_.best_due);
+    if (better) state_.best_due = first.value;
+    const bool begun = !first.higher_is_better || state_.best_due.value_or(0) > 0;
     state_.stalled = better || !begun ? 0 : state_.stalled + 1;
     if (schedule_.stall_counts(state_.stalled)) {
       ++state_.stalls.decays;

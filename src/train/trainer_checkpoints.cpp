@@ -120,7 +120,7 @@ void Trainer::load() {
                           true);
     state_.development = parts_.development;
     state_.best.reset();
-    state_.best_step.reset();
+    state_.best_due.reset();
     state_.stalled = 0;
   }
 }

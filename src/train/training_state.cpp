@@ -41,7 +41,7 @@ std::string TrainingState::to_json() const {
   nlohmann::ordered_json json;
   fields(*this, [&](const char* name, const auto& value) { json[name] = value; });
   if (best) json["best"] = *best;
-  json["best_step"] = best_step ? nlohmann::ordered_json(*best_step) : nullptr;
+  json["best_due"] = best_due ? nlohmann::ordered_json(*best_due) : nullptr;
   if (average_from >= 0) json["average_from"] = average_from;
   if (shown.alignment > 0) json["shown_alignment"] = shown.alignment;
   if (!alignments.empty()) json["alignments"] = alignments;
@@ -55,10 +55,10 @@ TrainingState TrainingState::from_json(const std::string& text, const std::strin
     const auto json = nlohmann::json::parse(text);
     fields(state, [&](const char* key, auto& value) { json.at(key).get_to(value); });
     if (json.contains("best")) state.best = json.at("best").get<double>();
-    if (!json.contains("best_step"))
-      state.best_step = state.best;  // of an earlier version
-    else if (!json.at("best_step").is_null())
-      state.best_step = json.at("best_step").get<double>();
+    if (!json.contains("best_due"))
+      state.best_due = state.best;  // of an earlier version
+    else if (!json.at("best_due").is_null())
+      state.best_due = json.at("best_due").get<double>();
     if (json.contains("average_from"))
       state.average_from = json.at("average_from").get<std::int64_t>();
     if (json.contains("shown_alignment"))

@@ -26,9 +26,9 @@ struct TrainingState {
   std::int64_t optimizer_steps = 0;  ///< Adam's t
   double seconds = 0;                ///< wall time, over all runs
   Stalls stalls;
-  std::int64_t stalled = 0;         ///< validations without progress in a row
-  std::optional<double> best;       ///< best value of the first metric
-  std::optional<double> best_step;  ///< the same over validations of valid-freq alone
+  std::int64_t stalled = 0;        ///< validations without progress in a row
+  std::optional<double> best;      ///< best value of the first metric
+  std::optional<double> best_due;  ///< over the validations due by valid-freq
   std::int64_t best_update = 0;
   std::string best_metric;             ///< name of the first metric at the last validation
   std::int64_t validated_update = -1;  ///< last update validated

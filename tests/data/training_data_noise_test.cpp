@@ -1,4 +1,5 @@
 #include "text/noise.h"
+#include "text/vocabulary/train_vocabulary.h"
 #include "training_data_case.h"
 
 #include <algorithm>

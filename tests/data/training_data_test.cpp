@@ -1,5 +1,4 @@
 #include "core/error.h"
-#include "text/vocabulary/train_vocabulary.h"
 #include "training_data_case.h"
 
 #include <algorithm>

@@ -54,7 +54,7 @@ class DeviceTest(unittest.TestCase):
     @classmethod
     def train(cls, name, device, *more, cell="lrn", after="8u", status=0, env=None):
         model = [cell if word == "lrn" else word for word in MODEL]
-        precision = [] if "--precision" in more else ["--precision", "float32"]  # as on the CPU; a GPU's default is bfloat16
+        precision = [] if "--precision" in more else ["--precision", "float32"]  # the same on both devices
         return run("nmt-train", *cls.files, "--model", cls.dir / name, "--device", device, "--valid-sets", cls.dir / "valid.en",
                    cls.dir / "valid.de", *model, *precision, "--after", after, *more, status=status, env=env)
 

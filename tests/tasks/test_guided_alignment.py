@@ -186,7 +186,7 @@ class GuidedAlignment(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
     def test_two_ranks_train_as_one(self):
-        options = [*with_values(BLOCK, "--dropout", "0.1"), "--noise", "0.2"]
+        options = [*with_values(BLOCK, "--dropout", "0.1"), "--noise", "0.2", "--precision", "float32"]
         self.guided("one", options, "--after", "20u")
         self.guided("two", options, "--after", "20u", before=["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2"])
         for alone, together in zip(events(self.dir / "one", "display"), events(self.dir / "two", "display"), strict=True):

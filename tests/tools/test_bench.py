@@ -116,6 +116,7 @@ class BenchTest(unittest.TestCase):
 
     def test_refusals(self):
         run("--quick", "--cpu-threads", 2, "softmax")
+        run("--quick", "--cpu-threads", 2, "softmax", "--precision", "bfloat16")
         self.assertIn("no row of any table matches 'nothing'", run("--quick", "nothing", status=2).stderr)
         self.assertIn("not a regular expression", run("--quick", "--filter", "(", status=2).stderr)
         self.assertIn("json", run("--format", "xml", status=2).stderr)

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -72,6 +73,25 @@ TEST(Reporter, SaysTheSameToPeopleAndPrograms) {
   std::getline(file, line);
   EXPECT_EQ(nlohmann::json::parse(line)["text"], "because");
   std::filesystem::remove(path);
+}
+
+TEST(Reporter, SaysWhatAValidationIs) {
+  testing::internal::CaptureStderr();
+  Reporter reporter("");
+  const auto validate = [&reporter](bool best, std::int64_t stalled, std::int64_t patience) {
+    reporter.validation({}, {{"bleu", 1, true}}, best, stalled, patience, 1);
+  };
+  validate(true, 0, 10);
+  validate(false, 2, 10);
+  validate(false, 2, 0);
+  validate(false, 0, 10);
+  std::istringstream told(testing::internal::GetCapturedStderr());
+  std::string line;
+  for (const char* const verdict :
+       {"| best so far |", "| no progress 2 of 10 |", "| no progress 2 |", "| not the best |"}) {
+    std::getline(told, line);
+    EXPECT_NE(line.find(verdict), std::string::npos) << line;
+  }
 }
 
 // A killed process leaves figures after its last checkpoint, and perhaps half a line.

@@ -94,6 +94,9 @@ class ResumeTest(TrainingCase):
         self.train("single", *own, "--precision", "float32", "--after", "20u")
         last = {name: events(self.dir / name, "display")[-1]["loss"] for name in ("mixed", "emulated", "without tiles", "single")}
         self.assertNotEqual(last["mixed"], last["single"])
+        # The log tells the precision that was taken.
+        for name, precision in (("mixed", "bfloat16"), ("single", "float32")):
+            self.assertEqual(events(self.dir / name, "run")[0]["precision"], precision)
         for name in ("emulated", "without tiles", "single"):
             self.assertAlmostEqual(last["mixed"] / last[name], 1, delta=2**-7, msg=str(last))
         # The default: bfloat16 where the processor multiplies it faster, by a measurement that is stored.

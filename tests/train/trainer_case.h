@@ -6,9 +6,11 @@
 #include "train/signals.h"
 #include "train/trainer.h"
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
-#include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

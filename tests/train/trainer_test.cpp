@@ -1,6 +1,8 @@
+#include "core/nlohmann.h"
 #include "trainer_case.h"
 
 #include <cmath>
+#include <limits>
 
 #include <signal.h>
 
@@ -231,6 +233,11 @@ TEST(TrainingState, SurvivesJson) {
   EXPECT_EQ(back.position, state.position);
   EXPECT_EQ(back.settings, state.settings);
   EXPECT_EQ(back.to_json(), state.to_json());
+  EXPECT_FALSE(back.best_due);
+  // An earlier version has no best_due.
+  auto older = nlohmann::json::parse(state.to_json());
+  older.erase("best_due");
+  EXPECT_EQ(TrainingState::from_json(older.dump(), "x").best_due, 0.1);
   EXPECT_THROW(TrainingState::from_json("{}", "x"), Error);
   EXPECT_THROW(TrainingState::from_json("{\"updates\": \"a\"}", "x"), Error);
   EXPECT_THROW(TrainingState::from_json("", "x"), Error);

@@ -1,6 +1,7 @@
 #include "trainer_case.h"
 
 #include <cmath>
+#include <limits>
 
 namespace nmt::train {
 namespace {
@@ -37,7 +38,7 @@ TEST_F(TrainerTest, AValidationAtTheEndOfARunDoesNotCountAgainstTheNext) {
   EXPECT_EQ(validator.at, (std::vector<std::int64_t>{3, 5, 10, 13, 15, 20, 25, 30}));
   EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{3, 13}));
   EXPECT_EQ(run.trainer.state().best, 9);
-  EXPECT_EQ(run.trainer.state().best_step, 4);
+  EXPECT_EQ(run.trainer.state().best_due, 4);
 }
 
 TEST_F(TrainerTest, AnInterruptedValidationIsRepeated) {

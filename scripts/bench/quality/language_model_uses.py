@@ -49,7 +49,7 @@ class Experiment:
         """The model DIR/name."""
         model, log = self.args.work / name, self.args.work / f"{name}.log"
         if not log.exists():
-            log.write_text(self.run("nmt-train", *arguments, "--model", model).stderr)
+            log.write_text(self.run("nmt-train", *arguments, "--precision", "float32", "--model", model).stderr)
         return model
 
     def text(self, name, lines):

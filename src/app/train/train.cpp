@@ -83,6 +83,7 @@ void record_run(train::Reporter& reporter, const Progress& progress, PreparedTra
   auto record =
       run_record(command, yaml_of(p.spec), p.device.compute().pool(), p.task->record(p.spec));
   record["processes"] = p.device.ranks().size();
+  record["precision"] = name_of(p.device.compute().precision());
   reporter.record("run", progress, record);
 }
 

@@ -86,7 +86,7 @@ class SoftmaxCase {
     }
     double cross_entropy;
     std::memcpy(&cross_entropy, case_.read(sums_).data(), sizeof cross_entropy);
-    // Inputs, logits and their gradients.
+    // Inputs and gradients of the logits are rounded; on a GPU the logits too.
     const bool rounds =
         rounded_x_.copy() != nullptr || kernels::rounds_inputs(case_.training().cpu);
     case_.compare("the cross-entropy", cross_entropy, sum, sum, rounds ? 2e-2 : 1e-5);
