@@ -3,6 +3,7 @@
 #include "app/product_choice.h"
 #include "app/weights.h"
 #include "core/log.h"
+#include "core/number_text.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/product_library.h"
 #include "kernels/products/rounded_products.h"
@@ -51,10 +52,6 @@ AutomaticPrecision automatic_precision(ProductChoice products, ComputeUse use, T
     return {};
   if (bfloat16_is_faster({&pool})) return {Precision::bfloat16, "auto: faster than float32 here"};
   return {Precision::float32, "auto: bfloat16 is not faster here"};
-}
-
-std::string counted(int n, const char* what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "data/corpus.h"
 
 #include "core/error.h"
+#include "core/number_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -125,10 +126,10 @@ ParallelCorpus::ParallelCorpus(const std::string& source_path, const std::string
     const bool source_longer = source_.lines() > target_.lines();
     const TextFile& longer = source_longer ? source_ : target_;
     fail(ExitStatus::data,
-         "{} has {} lines, but {} has {}: expected equal numbers; judging by line lengths, line {} "
-         "of {} "
-         "is the first without a partner",
-         source_.path(), source_.lines(), target_.path(), target_.lines(),
+         "{} has {}, but {} has {}: expected equal numbers; judging by line lengths, line {} of {} "
+         "is "
+         "the first without a partner",
+         source_.path(), counted(source_.lines(), "line"), target_.path(), grouped(target_.lines()),
          first_suspect(longer, source_longer ? target_ : source_) + 1, longer.path());
   }
 }

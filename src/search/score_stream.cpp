@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "core/number_text.h"
 #include "search/pair_scorer.h"
 
 #include <charconv>
@@ -77,8 +78,9 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
       ++targets_read;
       if (!output.n_best) {
         if (!source.next(source_line))
-          fail(ExitStatus::data, "{} has {} lines, but {} has {}: expected equal numbers",
-               source_name, sources_read, target_name, targets_read + count_rest(target));
+          fail(ExitStatus::data, "{} has {}, but {} has {}: expected equal numbers", source_name,
+               counted(sources_read, "line"), target_name,
+               grouped(targets_read + count_rest(target)));
         ++sources_read;
         context = document.next(source_line);
         targets.push_back(std::move(target_line));
@@ -121,8 +123,8 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
   }
   if (!output.n_best)
     if (const std::int64_t left = count_rest(source); left > 0)
-      fail(ExitStatus::data, "{} has {} lines, but {} has {}: expected equal numbers", source_name,
-           sources_read + left, target_name, targets_read);
+      fail(ExitStatus::data, "{} has {}, but {} has {}: expected equal numbers", source_name,
+           counted(sources_read + left, "line"), target_name, grouped(targets_read));
   if (output.summary != Summary::none && scorer.totals().tokens == 0)
     fail(ExitStatus::data, "{} and {}: no pair with text, so there is no summary", source_name,
          target_name);

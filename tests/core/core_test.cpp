@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "core/number_text.h"
 #include "core/rng.h"
 #include "core/thread_pool.h"
 
@@ -52,6 +53,13 @@ TEST(Rng, moments) {
   EXPECT_NEAR(squares / n, 1, 0.02);
   EXPECT_NEAR(uniform / n, 0.5, 0.005);
   for (const int count : counts) EXPECT_NEAR(count, n / 10, 500);
+}
+
+TEST(NumberText, groups_and_counts) {
+  EXPECT_EQ(grouped(-1234567), "-1,234,567");
+  EXPECT_EQ(counted(0, "line"), "0 lines");
+  EXPECT_EQ(counted(1, "line"), "1 line");
+  EXPECT_EQ(counted(1234, "line"), "1,234 lines");
 }
 
 TEST(ThreadPool, covers_every_index_once) {

@@ -197,7 +197,7 @@ TEST_F(PairScorerTest, unequal_files_are_named_with_their_lines) {
     return "";
   };
   EXPECT_EQ(message({"a"}, {"a", "b", "c"}),
-            "s.txt has 1 lines, but t.txt has 3: expected equal numbers");
+            "s.txt has 1 line, but t.txt has 3: expected equal numbers");
   EXPECT_EQ(message({"a", "b"}, {"a"}),
             "s.txt has 2 lines, but t.txt has 1: expected equal numbers");
   EXPECT_EQ(message({"a", "b"}, {"a", "b"}), "");

@@ -110,7 +110,7 @@ def run_ours(args, text):
     command = [programs() / "nmt-translate", "-m", args.model, "-b", "1", "--mini-batch", str(args.batch),
                "--max-length-factor", str(args.factor), "--max-length-offset", "0", "--cpu-threads", str(args.threads), "--workers", str(args.workers)]
     found = subprocess.run(command, input="".join(line + "\n" for line in text), capture_output=True, text=True)
-    said = re.search(r"\(([0-9.]+) s of processor time\)" if is_one_core(args) else r" lines in ([0-9.]+) s ", found.stderr)
+    said = re.search(r"\(([0-9.]+) s of processor time\)" if is_one_core(args) else r" lines? in ([0-9.]+) s ", found.stderr)
     rate = re.search(r"in ([0-9.]+) s .*source and ([0-9]+) target tokens/s", found.stderr)
     if found.returncode or not said or not rate:
         sys.exit(f"nmt-translate failed:\n{found.stderr}")

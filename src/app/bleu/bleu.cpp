@@ -4,6 +4,7 @@
 #include "app/line_input.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/number_text.h"
 #include "eval/tokenize.h"
 #include "text/lines.h"
 
@@ -83,9 +84,10 @@ std::vector<System> read_systems(const BleuSpec& spec, const std::vector<Lines>&
     systems.push_back({paths[i] == "-" ? "standard input" : paths[i], read_lines(paths[i])});
     for (std::size_t k = 0; k < references.size(); ++k)
       if (references[k].size() != systems.back().lines.size())
-        fail(ExitStatus::data, "{} has {} lines, the reference {} has {}", systems.back().name,
-             systems.back().lines.size(), spec.references[std::min(k, spec.references.size() - 1)],
-             references[k].size());
+        fail(ExitStatus::data, "{} has {}, the reference {} has {}", systems.back().name,
+             counted(std::ssize(systems.back().lines), "line"),
+             spec.references[std::min(k, spec.references.size() - 1)],
+             grouped(std::ssize(references[k])));
     warn_if_tokenized(systems.back(), spec);
   }
   return systems;

@@ -2,6 +2,7 @@
 #include "app/distill/distill.h"
 #include "app/distill/student_defaults.h"
 #include "config/fields.h"
+#include "core/number_text.h"
 #include "model/architecture.h"
 #include "model/directory/model_directory.h"
 #include "text/lines.h"
@@ -35,8 +36,8 @@ void check_pair(const char* name, const std::vector<std::string>& files) {
     for (std::string line; reader.next(line);) ++lines[side];
   }
   if (lines[0] != lines[1])
-    fail(ExitStatus::data, "{}: {} has {} lines, but {} has {}", name, files[0], lines[0], files[1],
-         lines[1]);
+    fail(ExitStatus::data, "{}: {} has {}, but {} has {}", name, files[0],
+         counted(lines[0], "line"), files[1], grouped(lines[1]));
   if (lines[0] == 0) fail(ExitStatus::data, "{}: {} has no line", name, files[0]);
 }
 

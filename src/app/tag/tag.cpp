@@ -6,6 +6,7 @@
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/number_text.h"
 #include "search/line_writer.h"
 #include "tasks/tagging/loaded_tagger.h"
 #include "tasks/tagging/tagged_corpus.h"
@@ -53,8 +54,8 @@ void tag_lines(const TagSpec& spec, LoadedTagger& loaded, LineWriter& writer) {
   input.warn();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  log::info("{} lines, {} words in {:.2f} s: {:.0f} words/s", input.lines(), words, seconds,
-            static_cast<double>(words) / std::max(seconds, 1e-9));
+  log::info("{}, {} in {:.2f} s: {:.0f} words/s", counted(input.lines(), "line"),
+            counted(words, "word"), seconds, static_cast<double>(words) / std::max(seconds, 1e-9));
 }
 
 void score_file(const TagSpec& spec, LoadedTagger& loaded, LineWriter& writer) {

@@ -4,6 +4,7 @@
 #include "app/progress.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "core/number_text.h"
 #include "model/directory/model_directory.h"
 #include "search/stream.h"
 
@@ -28,15 +29,16 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
     log::warn("the translations of {} lines repeat a phrase {} or more times in a row",
               statistics.repeating, min_reported_repetitions);
   if (const std::int64_t parts = result.in_parts; parts > 0)
-    log::info("{} lines were translated around their preserved spans and terms", parts);
+    log::info("{} {} translated around preserved spans and terms", counted(parts, "line"),
+              parts == 1 ? "was" : "were");
   if (result.replaced + result.cut > 0)
     log::info("repetitions: {} replaced by another hypothesis, {} cut", result.replaced,
               result.cut);
   const double seconds = progress.seconds();
   log::info(
-      "{} lines in {:.2f} s ({:.3f} s of processor time): {:.1f} sentences/s, {:.0f} source and "
+      "{} in {:.2f} s ({:.3f} s of processor time): {:.1f} sentences/s, {:.0f} source and "
       "{:.0f} target tokens/s",
-      result.lines, seconds, progress.processor_seconds(),
+      counted(result.lines, "line"), seconds, progress.processor_seconds(),
       static_cast<double>(statistics.sentences) / seconds,
       static_cast<double>(statistics.source_tokens) / seconds,
       static_cast<double>(statistics.target_tokens) / seconds);

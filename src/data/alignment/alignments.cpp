@@ -1,6 +1,7 @@
 #include "data/alignment/alignments.h"
 
 #include "core/error.h"
+#include "core/number_text.h"
 
 #include <limits>
 
@@ -12,9 +13,10 @@ Alignments::Alignments(const std::string& path, const ParallelCorpus& corpus)
     : corpus_(corpus), file_(path) {
   if (file_.lines() != corpus.pairs())
     fail(ExitStatus::data,
-         "{}: has {} lines, but {} has {}; expected a line of links for each pair, empty where "
+         "{}: has {}, but {} has {}; expected a line of links for each pair, empty where "
          "there are none",
-         path, file_.lines(), corpus.file(Side::source).path(), corpus.pairs());
+         path, counted(file_.lines(), "line"), corpus.file(Side::source).path(),
+         grouped(corpus.pairs()));
 }
 
 std::vector<AlignmentPoint> Alignments::links(std::int64_t pair) const {
