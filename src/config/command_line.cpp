@@ -222,10 +222,12 @@ void Settings::place_positionals(const std::vector<std::string>& loose, std::vec
         {entry, {begin, begin + static_cast<std::ptrdiff_t>(count)}, entry->option.name});
     at += count;
   }
-  if (at < loose.size())
-    fail(ExitStatus::usage, "'{}': unexpected argument; {}", shown(loose[at]),
-         after_dashes_.empty() ? "--help lists all options"
-                               : fmt::format("{} follows --", after_dashes_));
+  if (at == loose.size()) return;
+  std::vector<std::string> ways;
+  if (!after_dashes_.empty()) ways.push_back(after_dashes_ + " follows --");
+  if (find("input")) ways.push_back("--input names a file");
+  if (ways.empty()) ways.push_back("--help lists all options");
+  fail(ExitStatus::usage, "'{}': unexpected argument; {}", shown(loose[at]), fmt::join(ways, ", "));
 }
 
 }  // namespace nmt::config

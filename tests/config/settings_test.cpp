@@ -65,6 +65,12 @@ TEST(Settings, WordsAfterDashesAreText) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "'stray': unexpected argument; text follows --");
   }
+  try {
+    Settings("test", "", "").read({"stray"});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "'stray': unexpected argument; --help lists all options");
+  }
 }
 
 std::string message(const std::function<void()>& action) {
@@ -128,7 +134,7 @@ TEST(CommandLine, ListsAndPositionals) {
   EXPECT_EQ(message([] {
               Translate({"a", "b", "c"});
             }),
-            "'c': unexpected argument; --help lists all options");
+            "'c': unexpected argument; --input names a file");
 }
 
 TEST(CommandLine, ValuesThatMayBeLeftOut) {
