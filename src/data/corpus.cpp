@@ -127,8 +127,7 @@ ParallelCorpus::ParallelCorpus(const std::string& source_path, const std::string
     const TextFile& longer = source_longer ? source_ : target_;
     fail(ExitStatus::data,
          "{} has {}, but {} has {}: expected equal numbers; judging by line lengths, line {} of {} "
-         "is "
-         "the first without a partner",
+         "is the first without a partner",
          source_.path(), counted(source_.lines(), "line"), target_.path(), grouped(target_.lines()),
          first_suspect(longer, source_longer ? target_ : source_) + 1, longer.path());
   }

@@ -332,9 +332,9 @@ void Trainer::validate(bool counts) {
   }
   state_.validated_update = state_.progress.updates;
   if (counts) {
-    // A BLEU of 0 is no stall as long as none was higher: the model has not begun to translate.
     const bool better = exceeds(state_.best_due);
     if (better) state_.best_due = first.value;
+    // A BLEU of 0 is no stall as long as none was higher: the model has not begun to translate.
     const bool begun = !first.higher_is_better || state_.best_due.value_or(0) > 0;
     state_.stalled = better || !begun ? 0 : state_.stalled + 1;
     if (schedule_.stall_counts(state_.stalled)) {

@@ -28,7 +28,7 @@ struct TrainingState {
   Stalls stalls;
   std::int64_t stalled = 0;        ///< validations without progress in a row
   std::optional<double> best;      ///< best value of the first metric
-  std::optional<double> best_due;  ///< over the validations due by valid-freq
+  std::optional<double> best_due;  ///< of the validations due by valid-freq
   std::int64_t best_update = 0;
   std::string best_metric;             ///< name of the first metric at the last validation
   std::int64_t validated_update = -1;  ///< last update validated
