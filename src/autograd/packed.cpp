@@ -21,7 +21,8 @@ std::uint16_t* bf16_of(const Tensor& packed, std::int64_t first) {
 }  // namespace
 
 std::int64_t packed_elements(Dtype dtype, std::int64_t k, std::int64_t n) {
-  return dtype == Dtype::i8 ? kernels::packed_int8_size(k, n) : kernels::packed_size(k, n);
+  if (dtype == Dtype::i8) return kernels::packed_int8_size(k, n);
+  return dtype == Dtype::bf16 ? kernels::packed_bf16_size(k, n) : kernels::packed_size(k, n);
 }
 
 void pack_weight(const Context& context, bool transpose, std::int64_t k, std::int64_t n,

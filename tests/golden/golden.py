@@ -83,7 +83,8 @@ class Programs:
 
     def run(self, program, *arguments, stdin=b""):
         command = [*self.prefix, str(self.folder / program), *map(str, arguments)]
-        done = subprocess.run(command, input=stdin, capture_output=True, timeout=SECONDS)
+        # Models in bfloat16 as every processor can compute them: products in float32.
+        done = subprocess.run(command, input=stdin, capture_output=True, timeout=SECONDS, env={**os.environ, "NMT_BF16": "0"})
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}\n"
                                f"{done.stderr.decode(errors='replace')}")

@@ -58,7 +58,8 @@ TEST(SelectColumns, AProductWithThemIsAPartOfTheWhole) {
           },
           k, n, cpu);
       expect_the_same_columns<std::uint16_t>(
-          size(n), size,
+          packed_bf16_size(k, n),
+          [&](std::int64_t columns) { return packed_bf16_size(k, columns); },
           [&](const float* b, std::uint16_t* to) { pack_bf16(cpu, false, k, n, b, n, to); },
           [&](std::int64_t columns, const float* a, const std::uint16_t* w, float* c) {
             gemm_bf16(cpu, 5, columns, k, a, k, w, false, c, columns);

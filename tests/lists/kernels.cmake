@@ -21,6 +21,9 @@ if(TARGET kernels_tests AND NOT NMT_SANITIZE AND EXISTS /lib64/ld-linux-x86-64.s
     add_test(NAME kernels.${level} COMMAND /lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask ${level} $<TARGET_FILE:kernels_tests>)
   endforeach()
   # AVX-512 of the first generation (Skylake-X): neither VNNI nor BF16.
-  add_test(NAME kernels.plain COMMAND kernels_tests --gtest_filter=*Int8*:*Rounded*:*Quantized*:*Bf16*)
+  add_test(NAME kernels.plain COMMAND kernels_tests --gtest_filter=*Int8*:*Rounded*:*Quantized*:*Bf16*:SelectColumns*)
   set_tests_properties(kernels.plain PROPERTIES ENVIRONMENT "NMT_VNNI=0;NMT_BF16=0;NMT_AMX=0")
+  # AVX-512 with VNNI and BF16, without AMX (Zen 4, Cooper Lake).
+  add_test(NAME kernels.pairs COMMAND kernels_tests --gtest_filter=*Rounded*:*Bf16*:SelectColumns*)
+  set_tests_properties(kernels.pairs PROPERTIES ENVIRONMENT "NMT_AMX=0;NMT_BF16=1")
 endif()

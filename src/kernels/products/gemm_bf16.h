@@ -7,12 +7,15 @@
 
 namespace nmt::kernels {
 
-// GEMM with bfloat16 weights, for decoding small batches, which is bound by memory bandwidth:
-// weights take half the bytes. Weights are rounded to nearest even when packed and widened, which
-// is exact, when read. Sums are float32: every output is one FMA chain over the rounded weights as
-// in gemm.h, so it depends neither on the other rows nor on the number of threads. Panels are those
-// of gemm.h; a packed matrix has packed_size() elements.
+// GEMM with weights in bfloat16, for decoding: they take half the memory of float32. Weights are
+// rounded to nearest even when they are packed. Where products of bfloat16 are faster
+// (fast_rounded_products() in rounded_products.h), A is rounded too, as in training with
+// ProductLibrary::bfloat16(), and panels consist of pairs (pairs.h). Elsewhere A is not rounded,
+// and the weights of panels as in gemm.h are widened when they are read, which is exact. Sums are
+// float32. An output depends neither on the other rows nor on the number of threads.
 
+/// Elements that pack_bf16() writes for a [k,n] matrix.
+std::int64_t packed_bf16_size(std::int64_t k, std::int64_t n);
 /// to[i] = to_bf16(from[i]). Error (data): a weight that is not finite, or that rounds to infinity.
 void round_bf16(const float* from, std::int64_t n, std::uint16_t* to);
 /// Rounds and packs op(B) [k,n]; B is stored [k,n], or [n,k] when transpose_b. Errors as

@@ -34,6 +34,14 @@ inline bool has_pairs() {
   return has;
 }
 
+/// Whether VDPBF16PS computes two multiply-adds in the time of one of float32, as on AMD since
+/// Zen 4. On Intel processors it takes four times as long (docs/benchmarks/processors.md). NMT_BF16
+/// set to 1 makes it true, for tests.
+inline bool has_fast_pairs() {
+  const char* const setting = std::getenv("NMT_BF16");
+  return has_pairs() && (!__builtin_cpu_is("intel") || (setting && std::strcmp(setting, "1") == 0));
+}
+
 /// The first n of 16 lanes.
 [[gnu::always_inline]] inline __mmask16 lanes_below(std::int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
@@ -203,6 +211,9 @@ template <int rows, int panels, bool along_k>
 }
 #else
 inline bool has_pairs() {
+  return false;
+}
+inline bool has_fast_pairs() {
   return false;
 }
 #endif

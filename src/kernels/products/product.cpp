@@ -407,15 +407,24 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
 const RoundedProducts& rounded_products() {
   if (const RoundedProducts* const amx = amx_products()) return *amx;
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  static constexpr RoundedProducts pairs{"bfloat16 by AVX-512 BF16", true, pack_columns_of_pairs,
-                                         multiply_part<Pair>};
+  static constexpr RoundedProducts pairs{"bfloat16 by AVX-512 BF16", true, column_elements<Pair>,
+                                         pack_columns_of_pairs, multiply_part<Pair>};
   if (has_pairs()) return pairs;
 #endif
   static constexpr RoundedProducts floats{
       "inputs rounded to bfloat16 and multiplied in float32 (without AVX-512 BF16 this is slower "
       "than --precision float32)",
-      false, pack_rounded_floats, multiply_part<float>};
+      false, column_elements<float>, pack_rounded_floats, multiply_part<float>};
   return floats;
+}
+
+const RoundedProducts* fast_rounded_products() {
+  static const RoundedProducts* const products = [] {
+    const RoundedProducts& all = rounded_products();
+    const bool fast = &all == amx_products() || has_fast_pairs();
+    return all.is_native && fast ? &all : nullptr;
+  }();
+  return products;
 }
 
 void pack_panels(bool transpose_b, std::int64_t k_begin, std::int64_t k_end, std::int64_t n_begin,

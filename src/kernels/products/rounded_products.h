@@ -11,7 +11,9 @@ struct Product;
 /// instruction set.
 struct RoundedProducts {
   std::string_view name;  ///< for example "bfloat16 by AMX"
-  bool is_native;         ///< by instructions for bfloat16
+  bool is_native;         ///< by instructions for bfloat16, of pairs (pairs.h)
+  /// Elements of 4 bytes in a column of a packed [k,n] matrix, at most k: pairs where is_native.
+  std::int64_t (*column_elements)(std::int64_t k);
   /// Packs columns [n_begin, n_end) of op(B) [k,n] into their place in `packed`, which has
   /// packed_size(k, n) floats. n_begin is a multiple of packed_panel().
   void (*pack)(bool transpose_b, std::int64_t k, std::int64_t n_begin, std::int64_t n_end,
@@ -24,6 +26,10 @@ struct RoundedProducts {
 /// Those of this processor: by AMX, by AVX-512 BF16 or, with each input rounded by itself, in
 /// float32.
 const RoundedProducts& rounded_products();
+/// rounded_products() where they are faster than float32, for decoding: by AMX, and by AVX-512 BF16
+/// where has_fast_pairs(); else null. The processor alone decides, no measurement, since
+/// translations depend on it.
+const RoundedProducts* fast_rounded_products();
 /// By AMX; null: the processor, the operating system or the loaded kernels lack it or AVX-512 BF16,
 /// its tiles fail self_check.h, or the environment variable NMT_AMX or NMT_BF16 is 0.
 const RoundedProducts* amx_products();

@@ -2,6 +2,7 @@
 
 #include "core/thread_pool.h"
 #include "kernels/products/gemm.h"
+#include "kernels/products/rounded_products.h"
 
 #include <algorithm>
 
@@ -35,6 +36,10 @@ void select_columns(const Cpu& cpu, std::int64_t k, std::int64_t, std::span<cons
 
 void select_columns(const Cpu& cpu, std::int64_t k, std::int64_t, std::span<const std::int32_t> ids,
                     const std::uint16_t* packed, std::uint16_t* out) {
+  if (const RoundedProducts* const fast = fast_rounded_products())
+    return select_panels(cpu, fast->column_elements(k), ids,
+                         reinterpret_cast<const std::uint32_t*>(packed),
+                         reinterpret_cast<std::uint32_t*>(out));
   select_panels(cpu, k, ids, packed, out);
 }
 

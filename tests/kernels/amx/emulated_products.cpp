@@ -9,8 +9,8 @@ namespace nmt::kernels {
 
 const RoundedProducts* emulated_amx_products() {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  static constexpr RoundedProducts products{"bfloat16 by emulated AMX", true, pack_for_tiles,
-                                            tiled_part<EmulatedTiles>};
+  static constexpr RoundedProducts products{"bfloat16 by emulated AMX", true, tiled_height,
+                                            pack_for_tiles, tiled_part<EmulatedTiles>};
   const bool runs = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512bf16");

@@ -2,6 +2,7 @@
 #include "app/distill/parts.h"
 #include "app/distill/steps/steps.h"
 #include "app/score/score.h"
+#include "config/device.h"
 #include "core/log.h"
 #include "core/number_text.h"
 
@@ -24,6 +25,9 @@ ExitStatus run(const Distillation& all, Json& result) {
   spec.search.alignment = AlignmentKind::subword;
   spec.compute.device = all.spec.student.compute.device;
   spec.compute.cpu_threads = all.spec.student.compute.cpu_threads;
+  // As the student translates later, and about four times as fast as in float32.
+  if (parse_device(spec.compute.device, "--device").kind == DeviceChoice::Kind::cpu)
+    spec.compute.precision = Precision::int8;
   const auto models = std::make_shared<OpenModels>("nmt-distill: the student aligns", spec.models,
                                                    spec.search, spec.compute, false);
   OpenScorer open(spec, "", models);
