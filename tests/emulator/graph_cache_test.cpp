@@ -93,7 +93,6 @@ TEST_F(GraphCache, WithoutMemoryForItsValuesWorkIsPlain) {
   source->release(reinterpret_cast<char*>(to));
 }
 
-// Libraries and graphs need memory too, which the arena must not take.
 // The last part of a capture in several parts fails to end. Nothing of it is left for the next one.
 TEST_F(GraphCache, ACaptureThatFailsAtItsEndLeavesNoPart) {
   const std::int64_t key[] = {1};
@@ -119,6 +118,7 @@ TEST_F(GraphCache, ACaptureThatFailsAtItsEndLeavesNoPart) {
   EXPECT_EQ(device->graph_counts().replayed, 2);
 }
 
+// Libraries and graphs need memory too, which the arena must not take.
 TEST_F(GraphCache, AllocationsLeaveAReserve) {
   const CudaDevice::Memory memory = device->memory();
   EXPECT_EQ(source->allocate(memory.free - memory.total / 256), nullptr);
