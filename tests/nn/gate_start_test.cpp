@@ -30,6 +30,9 @@ struct Expected {
   std::optional<double> input;  // constant
   double chrono_input = -1;
   double bound = 0;  // the forget gate is bound + (1 - bound) * sigmoid
+  // Whether the weights of the old state and the new input are gates divided by their sum. Tests
+  // of their own check `constant` of these units.
+  bool shared = false;
 };
 // X of the units (docs/reference/units.md).
 const std::map<std::string, double> own = {
@@ -61,10 +64,18 @@ const std::map<std::string, Expected> expected = {
     {"atr forget-gate=paper input-gate=complement", {1, {}}},
     {"elstm1 input=xh", {1, -0.5}},
     {"elstm1 input=x", {1, -0.5}},
+    // b and -b: sigmoid(b) + sigmoid(-b) = 1, so the division changes nothing.
+    {"minlstm ", {1, {}, -1, 0, true}},
+    // The input gate is exponential and has no bias: the normalizer cancels a constant factor.
+    {"slstm ", {1, {}, -1, 0, true}},
 };
 // elstm2 forgets nothing: f = 1.
 bool keeps_all(const kernels::Unit& unit) {
   return std::string(unit.name) == "elstm2";
+}
+// slstm: the weights of the old state and the new input are in the proportion sigmoid(f) to e^0.
+bool has_exponential_input(const kernels::Unit& unit) {
+  return std::string(unit.name) == "slstm";
 }
 
 struct Layer {
@@ -134,8 +145,8 @@ std::string key_of(const kernels::Unit& unit) {
 TEST(GateStart, ConstantOfEveryUnit) {
   for (const kernels::Unit& unit : kernels::units()) {
     const auto row = expected.find(key_of(unit));
-    // rnn, srn and rglru have no such bias; minlstm and slstm are below; units from outside.
-    if (row == expected.end() && !keeps_all(unit)) continue;
+    // rnn, srn and rglru have no such bias; units from outside are not in the table.
+    if (row == expected.end() ? !keeps_all(unit) : row->second.shared) continue;
     for (const bool normal : {false, true})
       for (const bool bias : {false, true})
         for (const double x : {0.0, 1.5, -0.75}) {
@@ -189,7 +200,7 @@ double distance(Numbers values, double low, double high) {
   return most * std::sqrt(n);
 }
 
-// b_f = log U(1, T-1), b_i = -b_f of the same channel.
+// b_f = log U(1, T-1), b_i = -b_f of the same channel (Tallec & Ollivier, ICLR 2018).
 TEST(GateStart, ChronoOfEveryUnit) {
   constexpr int width = 400, steps = 40;
   for (const kernels::Unit& unit : kernels::units()) {
@@ -202,12 +213,13 @@ TEST(GateStart, ChronoOfEveryUnit) {
       Numbers spans;
       for (int j = 0; j < width; ++j) {
         const double bound = keeps_all(unit) ? 0 : row->second.bound;
-        const double b = keeps_all(unit) ? -logit(gates.input[j])
-                                         : logit((gates.forget[j] - bound) / (1 - bound));
+        const double open = has_exponential_input(unit) ? gates.forget[j] / gates.input[j]
+                                                        : (gates.forget[j] - bound) / (1 - bound);
+        const double b = keeps_all(unit) ? -logit(gates.input[j]) : logit(open);
         ASSERT_GE(b, -1e-4);
         ASSERT_LE(b, std::log(steps - 1) + 1e-4);
         spans.push_back(std::exp(b));
-        if (!keeps_all(unit)) {
+        if (!keeps_all(unit) && !has_exponential_input(unit)) {
           const double input = row->second.input ? row->second.chrono_input * b : -b;
           ASSERT_NEAR(gates.input[j], (1 - bound) * sigmoid(input), 2e-6);
         }
