@@ -98,6 +98,33 @@ class InfoTest(unittest.TestCase):
                 if k in papers:
                     self.assertAlmostEqual(counted / 1e6, papers[k], delta=0.2)
 
+    def test_totals_of_the_wmt_recipe_of_the_group_paper(self):
+        # Every part by hand from the equations (lstm and GROUP, eq. 6), 4+4 layers. The parameter column of the paper's table 3 is not available.
+        e, n, wide, symbols = 512, 1024, 2048, 30_000
+        lstm = lambda m, n, k=1: 4 * (n * (m + n) // k + n)
+        page = (ROOT / "docs/reference/units.md").read_text(encoding="utf-8")
+        printed = []
+        for k in (1, 2, 4, 8, 16):
+            with self.subTest(groups=k):
+                told = info("wmt14-en-de-group", None, "--groups", k)["parameters"]
+                by_hand = {
+                    "embeddings": 2 * symbols * e,
+                    # two directions over x, then three layers as wide as [forward; backward] (footnote 3)
+                    "encoder": 2 * lstm(e, n, k) + 3 * lstm(wide, wide, k),
+                    "attention keys": wide * wide,
+                    # tanh(W final), for h and c of four decoder layers
+                    "initial states": 4 * 2 * (wide * n + n),
+                    # a dense conditional layer (footnote 2) of two units, over y' and over c; query and score vector; three layers over h
+                    "decoder": lstm(e, n) + lstm(wide, n) + n * wide + wide + 3 * lstm(n, n, k),
+                    # tanh(W [h; c; y'])
+                    "readout": (n + wide + e) * e + e,
+                    "softmax": e * symbols + symbols,
+                }
+                self.assertEqual({name: part["parameters"] for name, part in told["components"].items()}, by_hand)
+                self.assertEqual(told["total"], sum(by_hand.values()))
+                printed.append(told["total"] - by_hand["embeddings"] - by_hand["softmax"])
+        self.assertIn("| `nmt-info` | " + " | ".join(f"{total:,}" for total in printed) + " |", page)
+
     def test_projections_of_attention(self):
         plain, projected = (info("wmt14-en-de-lrn", None, *more) for more in ([], ["--attention-projections"]))
         d = 1024
