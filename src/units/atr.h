@@ -2,6 +2,8 @@
 
 // ATR: addition-subtraction twin-gated recurrent network (Zhang et al., EMNLP 2018, eq. 6-9).
 // One plane of xW.
+// Gates: i and f, both of p and q. X starts p, at X with forget-gate: paper and at -X with
+// released; X = 0, so both gates start at 0.5.
 //   p = h'U,  q = xW
 //   i = sigmoid(p + q)             input-gate: own
 //   i = 1 - f                      input-gate: complement

@@ -1,7 +1,7 @@
 #pragma once
 
 // eLRN: LRN whose gates read only the state (Zhang & Sennrich, ACL 2019, eq. 15).
-// One plane of xW: v.
+// One plane of xW: v. Gate: f reads no bias and starts at 0.5.
 //   f = sigmoid(-h'),  i = 1 - f
 //   h = g(i * v + f * h'),  g = tanh or the identity
 

@@ -4,6 +4,8 @@
 // Short-term Memory", 2018, eq. 20-21).
 // Planes of xW and h'U: i, f, o, g. Per-channel vector b. s_t: a trained vector of position t.
 // States: h, c.
+// Gates: f starts at sigmoid(X), i at sigmoid(-X/2), X = 1; the output gate o starts at 0.5, s_t at
+// 1 and b at 0.
 //   c = sigmoid(f) * c' + s_t * sigmoid(i) * tanh(g)
 //   h = sigmoid(o) * tanh(c + b)
 //   i, f, o, g = xW + h'U   input: xh, where the unit reads [x; h'] (section 5.1)

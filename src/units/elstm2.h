@@ -4,6 +4,8 @@
 // Memory", 2018, eq. 22-23).
 // Planes of xW and h'U: i, o, g. Per-channel vector b. s_t: a trained vector of position t. States:
 // h, c.
+// Gates: i starts at sigmoid(-X/2); X = 0, so at 0.5. The output gate o starts at 0.5, s_t at 1 and
+// b at 0. Nothing is forgotten.
 //   c = c' + s_t * sigmoid(i) * tanh(g)
 //   h = sigmoid(o) * tanh(c + b)
 //   i, o, g = xW + h'U   input: xh, where the unit reads [x; h'] (section 5.1)

@@ -2,7 +2,7 @@
 
 // gLRN: LRN whose input gate is the complement of the forget gate (Zhang & Sennrich, ACL 2019, eq.
 // 14).
-// Planes of xW: q, v. The gate starts with X = 2, usual_gate_bias.
+// Planes of xW: q, v. Gate: f starts at sigmoid(X); X = 2, usual_gate_bias.
 //   f = sigmoid(q - h'),  i = 1 - f
 //   h = g(i * v + f * h'),  g = tanh or the identity
 

@@ -2,6 +2,8 @@
 
 // GRU: gated recurrent unit (Cho et al. 2014; as in Zhang et al., ATR, EMNLP 2018, eq. 2-5).
 // Planes of xW: z, r, n.
+// Gates: z, the forget gate, starts at sigmoid(X); X = 0, so at 0.5. The reset gate r starts at
+// 0.5.
 //   z = sigmoid(xWz + h'Uz)
 //   r = sigmoid(xWr + h'Ur)
 //   n = tanh(xWn + (r * h')Un)   reset: before; Un is a late matrix: its product needs r

@@ -4,6 +4,7 @@
 // Network for Sequence Modeling", NeurIPS 2023, sections 3.2-3.4), the authors' form with real
 // states, without the output gate, which the gate branch of blocks provides.
 // Planes of xW: f, c. Per-channel vector: G. No recurrent product, and no gate reads the state.
+// Gate: f starts at g + (1 - g) * sigmoid(X), X = 1, with the start of G below.
 //   g = sigmoid(G), the lower bound of f
 //   f = g + (1 - g) * sigmoid(xWf + bf)
 //   h = f * h' + (1 - f) * silu(xWc + bc),  silu(x) = x sigmoid(x)

@@ -1,7 +1,8 @@
 #pragma once
 
 // LRN: lightweight recurrent network (Zhang & Sennrich, ACL 2019, eq. 1-4).
-// Planes of xW: q, k, v. No recurrent product. Gates start with X = 2, usual_gate_bias.
+// Planes of xW: q, k, v. No recurrent product.
+// Gates: f starts at sigmoid(X), i at sigmoid(-X/2); X = 2, usual_gate_bias.
 //   i = sigmoid(k + h')
 //   f = sigmoid(q - h')
 //   h = g(i * v + f * h'),  g = tanh or the identity

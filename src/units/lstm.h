@@ -2,6 +2,7 @@
 
 // LSTM (Hochreiter & Schmidhuber 1997) with a forget gate, as in the ELSTM paper, eq. 6-7.
 // Planes of xW and h'U: i, f, o, g. States: h, c.
+// Gates: f starts at sigmoid(X), X = 1; i and the output gate o start at 0.5.
 //   i, f, o = sigmoid(.),  g = tanh(.)
 //   c = f * c' + i * g
 //   h = o * tanh(c)

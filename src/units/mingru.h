@@ -2,6 +2,7 @@
 
 // minGRU (Feng et al., "Were RNNs All We Needed?", arXiv 2410.01201, section 3.1 and appendix B).
 // Planes of xW: z, h. No recurrent product, and no gate reads the state.
+// Gate: z, the input gate, starts at sigmoid(-X), X = 1.
 //   z = sigmoid(xWz)
 //   h = (1 - z) * h' + z * g(xWh),  g(x) = x + 0.5 for x >= 0, sigmoid(x) below
 

@@ -2,6 +2,7 @@
 
 // minLSTM (Feng et al., "Were RNNs All We Needed?", arXiv 2410.01201, section 3.2 and appendix B).
 // Planes of xW: f, i, h. No recurrent product, and no gate reads the state.
+// Gates: f starts at sigmoid(X), i at sigmoid(-X/2), X = 1.
 //   f = sigmoid(xWf), i = sigmoid(xWi)
 //   F = f / (f + i), I = i / (f + i)
 //   h = F * h' + I * g(xWh),  g as in minGRU

@@ -2,6 +2,8 @@
 
 // oLRN: LRN with an output gate (Zhang & Sennrich, ACL 2019, eq. 11-13).
 // Planes of xW: q, k, v, o. No recurrent product.
+// Gates: f starts at sigmoid(X), i at sigmoid(-X/2); X = 0, so both at 0.5. The output gate o
+// starts at 0.5.
 //   i = sigmoid(k + h'),  f = sigmoid(q - h')
 //   c = i * v + f * h'
 //   o = sigmoid(xWo - c)

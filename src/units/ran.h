@@ -3,6 +3,7 @@
 // RAN: recurrent additive network (Lee et al. 2017, eq. 1).
 // Planes of xW: k, i, f; of h'U: i, f. States: h, c. h is computed from c, so an initial state is
 // c.
+// Gates: f starts at sigmoid(X), i at sigmoid(-X/2); X = 0, so both at 0.5.
 //   k = xWk
 //   i = sigmoid(xWi + h'Ui),  f = sigmoid(xWf + h'Uf)
 //   c = i * k + f * c'

@@ -3,6 +3,8 @@
 // RG-LRU: real-gated linear recurrent unit (De et al., "Griffin: Mixing Gated Linear Recurrences
 // with Local Attention for Efficient Language Models", arXiv 2402.19427, section 2.4, eq. 1-4).
 // Planes of xW: r, i, u. Per-channel vector: L. No recurrent product, and no gate reads the state.
+// Gates: r, the recurrence gate, and i, the input gate, start at 0.5. L starts so that a is uniform
+// in [0.9, 0.999] where r = 1.
 //   r = sigmoid(xWr + br), i = sigmoid(xWi + bi)
 //   a = exp(-8 softplus(L) r)
 //   h = a * h' + sqrt(1 - a^2) * (i * xWu)

@@ -1,7 +1,7 @@
 #pragma once
 
 // RNN: the network of Elman ("Finding Structure in Time", 1990).
-// One plane of xW.
+// One plane of xW. No gates.
 //   h = tanh(xW + h'U)
 
 #include "units/step.h"

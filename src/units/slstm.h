@@ -3,6 +3,8 @@
 // sLSTM: LSTM with exponential input gate and normalizer (Beck et al., "xLSTM: Extended Long
 // Short-Term Memory", arXiv 2405.04517, section 2.2, eq. 8-17), with the sigmoid forget gate.
 // Planes of xW and h'U: i, f, z, o. The heads are the option `groups`.
+// Gates: sigmoid(f) starts at sigmoid(X), X = 1; the input gate e^i at 1 (a constant factor of it
+// cancels in a); the output gate sigmoid(o) at 0.5.
 // The paper's states are h, c, n and the stabilizer m. The output depends on c/n and on log n + m
 // alone, so the states are h, a = c/n and l = log n + m, where no stabilizer is needed: l is the
 // logarithm of the sum of the weights of all inputs, a their weighted mean.

@@ -2,8 +2,8 @@
 
 // SRN: simple recurrent network ("Dependent Bidirectional RNN with Extended-long Short-term
 // Memory", 2018, eq. 1-2), a linear recurrence. Elman's network is the unit rnn.
-// One plane of xW. U is a late matrix: its product reads c', not h'. States: h, c. h is computed
-// from c, so an initial state is c.
+// One plane of xW. No gates. U is a late matrix: its product reads c', not h'. States: h, c. h is
+// computed from c, so an initial state is c.
 //   c = xW + c'U
 //   h = tanh(c)
 

@@ -3,6 +3,8 @@
 // SRU: simple recurrent unit (Lei et al., EMNLP 2018, in the form of the LRN paper, footnote 3).
 // Planes of xW: f, c, r, h. Per-channel vectors: vf, vr. States: h, c; the next step reads only c.
 // No recurrent product.
+// Gates: f starts at sigmoid(X), X = 1. The output gate r, which weights c in h, starts at 0.5.
+// vf and vr start at 0.
 //   f = sigmoid(xWf + vf * c')
 //   c = f * c' + (1 - f) * xWc
 //   r = sigmoid(xWr + vr * c')

@@ -3,7 +3,7 @@
 // SSRU: simpler simple recurrent unit (Kim et al., "From Research to Production and Back:
 // Ludicrously Fast Neural Machine Translation", WNGT 2019).
 // Planes of xW: f, c. Per-channel vector: bf. States: h, c; the next step reads only c. No
-// recurrent product.
+// recurrent product. Gate: f starts at sigmoid(X), X = 1; X is the start of bf.
 //   f = sigmoid(xWf + bf)
 //   c = f * c' + (1 - f) * xWc
 //   h = relu(c)

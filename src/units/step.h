@@ -34,6 +34,9 @@ constexpr int linear_state_of = [] {
 
 /// The values that one step of a unit reads for one channel; in the backward pass, their gradients.
 ///
+/// The comment at the top of a unit's file says which planes and vectors are gates and what each
+/// starts at with --gate-init constant: its value for an input and states of 0. X is gate_bias.
+///
 /// A unit U is a struct with these constants
 ///   inputs      planes of the input projection xW, in the order given at the top of its file
 ///   recurrents  planes of the recurrent product h'U, where h' = previous[0]

@@ -3,6 +3,8 @@
 // GDN: Gated DeltaNet (Yang et al., "Gated Delta Networks: Improving Mamba2 with Delta Rule", arXiv
 // 2412.06464, eq. 10, with keys and queries of length 1 as in section 3.4). Plane of xW: v. Planes
 // of the head: q, k; scalars: a, b.
+// Gates: alpha, the decay, starts between 0.88 and 0.998, beta, the weight of the new value, at
+// 0.5. --gate-init does not change them.
 //   alpha = sigmoid(xWa + ba), beta = sigmoid(xWb + bb)
 //   k = xWk / |xWk|, q = xWq / |xWq|
 //   S = alpha S' (I - beta k k^T) + beta v k^T

@@ -3,6 +3,7 @@
 // GLA: gated linear attention (Yang et al., "Gated Linear Attention Transformers with
 // Hardware-Efficient Training", arXiv 2312.06635, sections 4.1 and 4.4; the gate's projection has
 // full rank here). Plane of xW: v. Planes of the head: q, k, a.
+// Gate: alpha starts at 0.5^(1/16), about 0.96. --gate-init does not change it.
 //   alpha = sigmoid(xWa + ba)^(1/16)
 //   S = S' diag(alpha) + v k^T
 //   h = S q

@@ -2,6 +2,7 @@
 
 // HGRN2 (Qin et al., "HGRN2: Gated Linear RNNs with State Expansion", arXiv 2404.07904, section
 // 3.2), with lower bound 0 of the forget gate. Plane of xW: v. Planes of the head: q, f.
+// Gate: f starts between 0.73 and 0.98. --gate-init does not change it.
 //   f = sigmoid(xWf + bf)
 //   S = S' diag(f) + v (1 - f)^T
 //   h = S q

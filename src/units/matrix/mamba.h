@@ -4,6 +4,8 @@
 // State Spaces", arXiv 2312.00752, section 3.2 and algorithm 2), diagonal A. Planes of xW: u, d.
 // Planes of the head: B, C. The projection of d has full rank here; the paper's convolution and
 // gate branch are settings of the layer. Vectors: D, bd. Row: log(-A).
+// Gate: delta starts between 0.001 and 0.1, so the decay exp(delta A_n) between e^(-0.1 n) and
+// e^(-0.001 n). --gate-init does not change it.
 //   delta = softplus(xWd + bd)
 //   S_n = exp(delta A_n) S'_n + delta B_n u
 //   h = sum_n C_n S_n + D u

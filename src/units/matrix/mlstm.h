@@ -2,6 +2,8 @@
 
 // mLSTM (Beck et al., "xLSTM: Extended Long Short-Term Memory", arXiv 2405.04517, eq. 19-27,
 // stabilized as in appendix A.3). Planes of xW: v, o. Planes of the head: q, k; scalars: i, f.
+// Gates: sigmoid(f) starts between 0.95 and 0.998, the input gate e^i at 1, the output gate o at
+// 0.5. --gate-init does not change them.
 //   log f = log sigmoid(xWf + bf),  m = max(log f + m', xWi + bi)
 //   f~ = exp(log f + m' - m),  i~ = exp(xWi + bi - m)
 //   k = xWk / sqrt(K)
