@@ -14,7 +14,21 @@ BARRIER_US, POINTWISE_US = 1.0, 1.0
 LAUNCH_US = 3.0  # a dependent kernel (predictions.py)
 RATES = {"float32": 50e12, "bfloat16": 798e12}
 # Planes of units with recurrent products and late products.
-PLANES = {"gru reset=before": (2, 1), "gru reset=after": (3, 0), "lstm": (4, 0), "rnn": (1, 0), "atr": (1, 0), "ran": (2, 0), "srn": (0, 1)}
+PLANES = {"gru reset=before": (2, 1), "gru reset=after": (3, 0), "lstm": (4, 0), "slstm": (4, 0), "rnn": (1, 0), "atr": (1, 0), "ran": (2, 0), "srn": (0, 1),
+          "elstm1": (4, 0), "elstm2": (3, 0)}  # fmt: skip
+
+
+def unit_of(row):
+    """The unit with recurrent or late products that begins a row's name, or None."""
+    if " input=x " in row:
+        return None  # its gates do not read the state
+    return next((unit for unit in PLANES if row.startswith(unit + " ")), None)
+
+
+def launches_per_step(unit):
+    """A product and the unit; with a late product the late value, its product, and the unit."""
+    recurrents, late = PLANES[unit]
+    return (2 if recurrents else 1) + (2 if late else 0)
 
 
 def padded(n, step):
@@ -63,11 +77,10 @@ def step_us(unit, batch, width, bfloat16, backward, normalizes=False):
 
 
 def alternating_us(unit, batch, width, bfloat16):
-    """The same with two launches per product."""
+    """The same with the launches of every step."""
     recurrents, late = PLANES[unit]
     rate = RATES["bfloat16" if bfloat16 else "float32"]
-    launches = (2 if recurrents else 1) + (2 if late else 0)
-    return launches * LAUNCH_US + 2e6 * batch * width * width * (recurrents + late) / rate
+    return launches_per_step(unit) * LAUNCH_US + 2e6 * batch * width * width * (recurrents + late) / rate
 
 
 def main():
