@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Compares forward + backward of one recurrent layer (T 32, B 64, width 512) here and in PyTorch, in
-alternation over several rounds: `nmt-bench layers` against torch.nn.GRU and torch.nn.LSTM, and
-against LRN written as a PyTorch user would, as a loop over time, plain and compiled. Prints tables
-with ratios of the shortest times.
+alternation over several rounds: the rows `layers` of nmt-bench, and a row of `groups`, against
+torch.nn.GRU and torch.nn.LSTM, and against LRN written as a PyTorch user would, as a loop over time,
+plain and compiled. Prints tables with ratios of the shortest times; --out writes the times as JSON.
 
 Before any timing, torch.nn.GRU, torch.nn.LSTM and the loop are checked against their equations in
 numpy, in double; nmt-bench does the same for every unit. With --device cuda, GRU and LSTM run in
 float32, float16 and bfloat16, and the kernels chosen by cuDNN are printed, because cuDNN has
-persistent kernels only for some shapes and types.
+persistent kernels only for some shapes and types. `--precision bfloat16`: nmt-bench with this option,
+and the loop under autocast.
 With one thread CPU time is measured, with more wall time. nmt-bench is taken from $NMT_BUILD, else
 build/. PyTorch is taken from the environment, else installed into .venv as by
 scripts/bench/compare_pytorch.py."""
@@ -22,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from compare_pytorch import Clock, add_device_options, describe_device, ensure_packages, programs  # noqa: E402
 
 STEPS, BATCH, WIDTH = 32, 64, 512
+QUICK = 5, 9, 16  # the sizes of nmt-bench --quick
 
 
 def sigmoid(x):
@@ -82,15 +84,17 @@ def lrn_loop():
 
 
 class Rival:
-    def __init__(self, name, layer, args, dtype=None):
+    def __init__(self, name, layer, args, dtype=None, autocast=False):
         import torch
 
+        self.autocast = torch.autocast(args.device, torch.bfloat16, enabled=autocast)
         self.name, self.layer, self.clock, self.best, self.kernels = name, layer.to(args.device, dtype), Clock(args), float("inf"), ""
         self.x = torch.randn(STEPS, BATCH, WIDTH, device=args.device, dtype=dtype, requires_grad=True)
         self.dy = torch.randn(STEPS, BATCH, WIDTH, device=args.device, dtype=dtype)
 
     def run(self):
-        out = self.layer(self.x)
+        with self.autocast:
+            out = self.layer(self.x)
         (out[0] if isinstance(out, tuple) else out).backward(self.dy)
 
     def round(self, runs):
@@ -123,17 +127,21 @@ def make_rivals(args):
     x = torch.from_numpy(np.random.default_rng(1).standard_normal((STEPS, 3, WIDTH)).astype(np.float32))
     rivals = []
     for kind in ("GRU", "LSTM"):
+        if not re.search(args.torch, f"torch.nn.{kind}"):
+            continue
         layer = getattr(torch.nn, kind)(WIDTH, WIDTH)
         check(f"torch.nn.{kind}", layer(x)[0].detach().double().numpy(), equations(kind, layer, x.double().numpy()))
         types = [("float32", None)] + ([("float16", torch.float16), ("bfloat16", torch.bfloat16)] if args.device == "cuda" else [])
         rivals += [Rival(f"torch.nn.{kind} {name}", getattr(torch.nn, kind)(WIDTH, WIDTH), args, dtype) for name, dtype in types]
-    loop = lrn_loop()
+    if not re.search(args.torch, "LRN loop"):
+        return rivals
+    loop, autocast = lrn_loop(), args.precision == "bfloat16"
     check("the LRN loop", loop(x).detach().double().numpy(), lrn_equations(loop.projection.weight.detach().double().numpy(), x.double().numpy()))
-    rivals.append(Rival("LRN loop, eager", lrn_loop(), args))
+    rivals.append(Rival("LRN loop, eager", lrn_loop(), args, autocast=autocast))
     if args.no_compile:
         return rivals
     try:
-        compiled = Rival("LRN loop, compiled", torch.compile(lrn_loop()), args)
+        compiled = Rival("LRN loop, compiled", torch.compile(lrn_loop()), args, autocast=autocast)
         compiled.run()
         rivals.append(compiled)
     except Exception as error:  # for example on a machine without a compiler
@@ -141,12 +149,20 @@ def make_rivals(args):
     return rivals
 
 
-def ours(args, names):
-    """unit -> ms of forward+backward; a row of nmt-bench compares itself with its equations first."""
-    command = [programs() / "nmt-bench", "--filter", f"^layers/({names}).*forward\\+backward", "--format", "json", "--cpu-threads", args.threads,
-               "--device", args.device, "--min-time", args.min_time]  # fmt: skip
-    rows = json.loads(subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout)["benchmarks"]
-    return {row["name"].split(" forward+backward")[0]: row["real_time"] for row in rows}
+def ours(args):
+    """unit -> ms of forward+backward, and row -> error; a row of nmt-bench compares itself with its equations first."""
+    rows = f"^(layers/({args.units}).*forward\\+backward|groups/({args.grouped})$)"
+    command = [programs() / "nmt-bench", "--filter", rows, "--format", "json", "--cpu-threads", args.threads, "--device", args.device,
+               "--precision", args.precision, *(["--quick"] if args.quick else ["--min-time", args.min_time])]  # fmt: skip
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    try:
+        rows = json.loads(done.stdout)["benchmarks"]
+    except ValueError:
+        sys.exit(f"nmt-bench: status {done.returncode}: {done.stderr.strip()[-500:]}")
+    for row in rows:
+        row["unit"] = row["name"].split(" forward+backward")[0]
+    return ({row["unit"]: row["real_time"] for row in rows if "real_time" in row},
+            {row["unit"]: row["error_message"] for row in rows if "error_message" in row})  # fmt: skip
 
 
 def main():
@@ -154,17 +170,29 @@ def main():
     add_device_options(parser)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--min-time", type=float, default=0.5, help="minimum seconds per row of nmt-bench and round (%(default)s)")
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="precision of nmt-bench and of the loop (%(default)s)")
     parser.add_argument("--units", default="lrn|olrn|sru|atr|gru|lstm", help="regular expression of unit names (%(default)s)")
+    parser.add_argument("--grouped", default="gru reset=after groups 4", help="regular expression of rows of the table groups (%(default)s)")
+    parser.add_argument("--torch", default="", help="regular expression of PyTorch's layers: torch.nn.GRU, torch.nn.LSTM, LRN loop (default: all)")
     parser.add_argument("--no-compile", action="store_true", help="skip the compiled loop, which takes minutes to compile")
+    parser.add_argument("--quick", action="store_true", help="smoke test: small sizes on both sides")
+    parser.add_argument("--out", type=pathlib.Path, help="write the times as JSON")
     args = parser.parse_args()
+    if args.precision == "bfloat16" and args.device == "cpu" and not args.quick:
+        parser.error("--precision bfloat16 needs --device cuda: on the CPU the rows of nmt-bench are float32")
+    global STEPS, BATCH, WIDTH
+    if args.quick:
+        STEPS, BATCH, WIDTH = QUICK
     ensure_packages("torch", "numpy")
     print(describe_device(args))
     rivals = make_rivals(args)
-    times = {}
+    times, failed = {}, {}
     for _ in range(args.rounds):
         for rival in rivals:
             rival.round(4)
-        for name, ms in ours(args, args.units).items():
+        measured, errors = ours(args)
+        failed.update(errors)
+        for name, ms in measured.items():
             times[name] = min(ms, times.get(name, float("inf")))
     if args.device == "cuda":
         for rival in rivals:
@@ -176,8 +204,13 @@ def main():
     for name, ms in times.items():
         print(f"| {name} | {ms:.2f} | " + " | ".join(f"{1e3 * rival.best / ms:.2f}" for rival in rivals) + " |")
     for kind in ("GRU", "LSTM"):
-        fastest = min((rival for rival in rivals if rival.name.startswith(f"torch.nn.{kind} ")), key=lambda rival: rival.best)
-        print(f"fastest torch.nn.{kind}: {re.sub('.* ', '', fastest.name)}, {1e3 * fastest.best:.2f} ms")
+        fastest = min((rival for rival in rivals if rival.name.startswith(f"torch.nn.{kind} ")), key=lambda rival: rival.best, default=None)
+        if fastest:
+            print(f"fastest torch.nn.{kind}: {re.sub('.* ', '', fastest.name)}, {1e3 * fastest.best:.2f} ms")
+    if args.out:
+        args.out.write_text(json.dumps({"precision": args.precision, "ours": times, "torch": {rival.name: 1e3 * rival.best for rival in rivals}}) + "\n", encoding="utf-8")
+    if failed or not times:
+        sys.exit("\n".join(f"{name}: {error}" for name, error in failed.items()) or "nmt-bench has no such row")
 
 
 if __name__ == "__main__":

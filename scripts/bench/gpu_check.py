@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "gpu"))
 import libraries  # noqa: E402
 import parts  # noqa: E402
 import report  # noqa: E402
+import tools  # noqa: E402
 from runner import OutOfTime, Runner  # noqa: E402
 from state import Refused, State  # noqa: E402
 
@@ -41,7 +42,7 @@ class Check:
             return shutil.which(name, path=self.options.tools)
         if self.options.emulated:
             return None  # they need a GPU
-        return shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin:/opt/nvidia/nsight-compute")
+        return tools.find(name)
 
     def machine(self):
         """Describes the device and the libraries in the report."""
@@ -71,10 +72,16 @@ class Check:
         elif there.missing() and "emulator" not in log:
             raise Refused(f"{', '.join(there.missing())} of CUDA {found[1]} not found in LD_LIBRARY_PATH, {self.build / 'lib'}, the Python packages of PyTorch, "
                           "the system's libraries or /usr/local/cuda")
+        self.same_model(machine["device"])
         earlier = self.state.data["machine"].get("device", "")
-        if earlier and machine["device"] and earlier != machine["device"]:
-            raise Refused(f"{self.state.path}: measured on {earlier}, and this is {machine['device']}; another --out starts again")
         self.state.data["machine"] = {**machine, "device": machine["device"] or earlier}
+
+    def same_model(self, device):
+        """Refuses to continue the report of another GPU model. The driver may differ."""
+        earlier = self.state.data["machine"].get("device", "")
+        if earlier and device and earlier.split(",")[0] != device.split(",")[0]:
+            raise Refused(f"{self.state.path}: begun on {earlier}, and this is {device}; another --out without --previous begins a report of its own, "
+                          "and --join takes both folders")
 
     def call(self):
         """Runs the part; the exit status."""
@@ -103,8 +110,8 @@ class Check:
         return status
 
 
-def join(folder, page):
-    text, good = report.page(folder)
+def join(folders, page):
+    text, good = report.page(folders)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text, encoding="utf-8")
     print(f"{page}: written")
@@ -114,13 +121,13 @@ def join(folder, page):
 def options():
     parser = argparse.ArgumentParser(prog="gpu_check.sh", description="Tests and measures a build on a machine with a GPU, in five parts.")
     parser.add_argument("build", type=pathlib.Path, nargs="?", help="build directory with bin/ and lib/")
-    parser.add_argument("--join", nargs=2, type=pathlib.Path, metavar=("FOLDER", "PAGE"), help="join the reports of a folder to a page in Markdown")
+    parser.add_argument("--join", nargs="+", type=pathlib.Path, metavar=("FOLDER", "PAGE"), help="join the reports of folders to a page in Markdown: FOLDER... PAGE")
     parser.add_argument("--only", type=int, choices=sorted(parts.PARTS), help="one part (default: all)")
     parser.add_argument("--limit", type=float, default=0, help="seconds of each part, after which it stops and can be continued (default: none)")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("gpu-check"), help="folder of the reports (%(default)s)")
     parser.add_argument("--previous", type=pathlib.Path, help="folder with the reports of earlier calls, if not --out")
     parser.add_argument("--data", type=pathlib.Path, help="a folder with Multi30k; data/multi30k in the build directory or $NMT_DATA/multi30k when not given")
-    parser.add_argument("--tools", help="folder with ncu and compute-sanitizer (default: the path and /usr/local/cuda/bin)")
+    parser.add_argument("--tools", help="folder with ncu and compute-sanitizer (default: the path, /usr/local/cuda/bin and /opt/nvidia/nsight-compute)")
     parser.add_argument("--quick", action="store_true", help="fewer updates and shorter benchmarks")
     parser.add_argument("--updates", type=int, help="updates of each training")
     parser.add_argument("--again", action="store_true", help="repeat the steps that failed")
@@ -130,6 +137,8 @@ def options():
     chosen = parser.parse_args()
     if bool(chosen.build) == bool(chosen.join):
         parser.error("give either a build directory or --join")
+    if chosen.join and len(chosen.join) < 2:
+        parser.error("--join: expected FOLDER... PAGE")
     if chosen.limit and chosen.limit < 10:
         parser.error(f"--limit {chosen.limit:g}: at least 10 seconds are needed")
     if chosen.without_gpu and chosen.only != 4:
@@ -141,9 +150,10 @@ def main():
     chosen = options()
     try:
         if chosen.join:
-            return join(*chosen.join)
+            return join(chosen.join[:-1], chosen.join[-1])
         statuses = [Check(chosen, part).call() for part in ([chosen.only] if chosen.only else parts.PARTS)]
-        join(chosen.out, chosen.out / "report.md")
+        if any(chosen.out.glob("part-*.json")):  # none where the time was over at once
+            join([chosen.out], chosen.out / "report.md")
         return UNFINISHED if UNFINISHED in statuses else max(statuses)
     except Refused as error:
         print(f"gpu_check.sh: {error}", file=sys.stderr)

@@ -3,7 +3,7 @@
 # tests, benchmarks, comparisons and profiles, training, memory checks. Each part has a report file
 # that a later call continues; the reports are joined to one page.
 # Usage: scripts/bench/gpu_check.sh BUILD [--only PART] [--limit SECONDS] [--out FOLDER]
-#        scripts/bench/gpu_check.sh --join FOLDER PAGE.md
+#        scripts/bench/gpu_check.sh --join FOLDER... PAGE.md
 # Needs only the build directory and python3; scripts/bench/make_portable.sh creates a build
 # directory that includes its libraries. docs/guide/gpu.md describes the options.
 set -euo pipefail

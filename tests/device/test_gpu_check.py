@@ -147,7 +147,8 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(joined.returncode, 0, text)
         for words in ("the emulator: no GPU has run any of this", " on cuda:0 (", "| training: cuda | 12 updates, loss ", "| loss of cuda within 3 % of the CPU's | yes",
                       "| loss with cuDNN's layers within 3 % of ours | yes", "| update | cpu | cuda | cuda, bfloat16 |", "predicted, ms", "| pointwise/fill ",
-                      "| memcheck of whole models | ", "| 1 | tests | finished | 0 |"):  # fmt: skip
+                      "| memcheck of whole models | ", "| 1 | tests | the emulator: no GPU has run any of this | finished | 0 |",
+                      "| LRN recurrence, forward, share of the copy rate | 70 % | 85 % | not measured |"):  # fmt: skip
             self.assertIn(words, text)
         self.assertNotIn("FAILED", text)
 
@@ -176,6 +177,24 @@ class GpuCheck(unittest.TestCase):
             for step in steps:
                 self.assertRegex(self.steps(out, part)[step]["result"],
                                  "^not run: (compute-sanitizer|ncu) does not work on this machine: The user does not have permission")  # fmt: skip
+
+    # On the CPU and with small sizes, since the emulator's speed says nothing; the command lines are those of a GPU but for the device.
+    def test_comparisons_with_pytorch(self):
+        pythons = [path for path in (pathlib.Path(sys.executable), ROOT / ".venv/bin/python") if path.exists()]
+        python = next((p for p in pythons if subprocess.run([p, "-c", "import torch, numpy, sentencepiece"], capture_output=True).returncode == 0), None)
+        if not python:
+            self.skipTest("no Python with torch, numpy and sentencepiece")
+        out = self.folder / "comparisons"
+        command = [python, BENCH / "gpu_check.py", BUILD, "--emulated", "--tools", self.tools, "--only", 3, "--out", out]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, cwd=self.empty, env=self.environment())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        steps = self.steps(out, 3)
+        for precision in ("bfloat16", "float32"):
+            times = steps[f"layers and torch.nn, {precision}"]["times"]
+            self.assertEqual(times["precision"], precision)
+            self.assertLessEqual({"lrn activation=tanh", "gru reset=after", "gru reset=after groups 4", "lstm input=xh"}, set(times["ours"]))
+            self.assertEqual(set(times["torch"]), {"torch.nn.GRU float32", "torch.nn.LSTM float32", "LRN loop, eager"})
+            self.assertRegex(steps[f"training and PyTorch, {precision}"]["text"], r"\nratio: \d+\.\d+\n")
 
     # ncu sees the names of functions; sizes of rows are smaller with --quick.
     def test_profiled_kernels_are_those_of_their_rows(self):

@@ -28,21 +28,24 @@ def row_of(line, columns):
 
 
 def measure(check, name, filters, precision, more=()):
-    """A step of the part: the rows that the filters select, in their order."""
+    """A step of the part: the rows that the filters select, in their order, without those that another step has measured in this
+    precision."""
     state, run = check.state, check.runner.run
     if state.is_done(name):
         return
     common = [check.program("nmt-bench"), "--device", "cuda", *more, *(["--precision", precision] if precision != "float32" else [])]
     step = state.step(name)
     rows = step.setdefault("rows", {})
-    wanted = []
+    known = {row for other, done in state.data["steps"].items() if other != name and done.get("precision") == precision for row in done.get("rows", {})}
+    listed_rows = []
     for pattern in filters:
         listed = run([*common, "--list", "--filter", pattern], 120)
         if listed.status != 0:
             return state.finish(name, f"FAILED: nmt-bench --list: status {listed.status}", False, listed.seconds, listed.text)
-        wanted += [line for line in listed.text.splitlines() if re.match(r"[a-z ]+/", line) and line not in wanted]
-    if not wanted:
+        listed_rows += [line for line in listed.text.splitlines() if re.match(r"[a-z -]+/", line) and line not in listed_rows]
+    if not listed_rows:
         return state.finish(name, f"FAILED: no row of nmt-bench matches {' '.join(filters)}", False, 0)
+    wanted = [row for row in listed_rows if row not in known]
     step["precision"] = precision
     while todo := [row for row in wanted if row not in rows]:
         group, columns = todo[:ROWS], []

@@ -7,14 +7,17 @@ import training
 
 # Tests for racecheck and initcheck: one case per kind of kernel; memcheck runs all.
 SANITIZED = "*recurrence*:*attention*:*softmax*:*top_k*:*optimizer*:*adam*:*layer_norm*:*scatter*:*gemm"
-# Rows of nmt-bench, the most important first.
+# Rows of nmt-bench, the most important first. Those of the goals (goals.py) are measured before all others.
+GOAL_ROWS = {
+    "bfloat16": ("^step/wmt14-en-de-lrn (olrn|gru) B 128 ", "^decoding/wmt14-en-de-lrn olrn .* batch (1|128) beam 4$"),
+    "float32": ("^recurrences/lrn activation=tanh (forward|backward) T 32 ", "^decoding/wmt14-en-de-lrn olrn .* batch (1|128) beam 4$")}  # fmt: skip
 FLOAT32_ROWS = (
     "^step/wmt14-en-de-lrn olrn B 128", "^recurrences/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^recurrences/(ssru|mingru) .*T (128|512|2048) ", "^matrix-states/(gla|gdn) .*T 2048 ",
-    "^layers/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^step/(wmt14-en-de-lrn gru B 32|gnmt lstm|multi30k gru recurrent)",
+    "^layers/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^groups/gru reset=after groups (1|4)$", "^step/(wmt14-en-de-lrn gru B 32|gnmt lstm|multi30k gru recurrent)",
     "^decoding/(wmt14-en-de-lrn olrn|multi30k gru)", "^softmax/loss and gradients", "^optimizer/adam ", "^pointwise/(add|tanh_forward|layer_norm|layer_norm_backward) ",
     "^attention/(additive|dot) .* S 32 ", "^products/A B M (128|4096) N 1024 K 1024$", "^growth/batch")  # fmt: skip
 BFLOAT16_ROWS = (
-    "^step/wmt14-en-de-lrn (olrn|gru) B 128", "^recurrences/(gru reset=(after|before)|lstm input=xh|rnn|ran activation=tanh) ", "^layers/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^step/(gnmt lstm|multi30k gru recurrent)",
+    "^step/wmt14-en-de-lrn (olrn|gru) B 128", "^recurrences/(gru reset=(after|before)|lstm input=xh|rnn|ran activation=tanh) ", "^layers/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^groups/gru reset=after groups (1|4)$", "^step/(gnmt lstm|multi30k gru recurrent)",
     "^decoding/wmt14-en-de-lrn olrn", "^softmax/loss and gradients R 1024 E 1024", "^products/A B M (128|4096) N 1024 K 1024$")  # fmt: skip
 EMULATED_ROWS = ("^pointwise/(fill|add) ", "^recurrences/lrn activation=tanh ")
 
@@ -40,10 +43,13 @@ def sanitizer(check, kind, program, wanted, group, name=""):
 
 def benchmarks(check):
     if check.options.emulated:
+        bench.measure(check, "nmt-bench, goals, float32", EMULATED_ROWS[1:], "float32", ["--quick", "--cpu-threads", "1"])
         bench.measure(check, "nmt-bench, float32", EMULATED_ROWS, "float32", ["--quick", "--cpu-threads", "1"])
         bench.measure(check, "nmt-bench, bfloat16", EMULATED_ROWS[:1], "bfloat16", ["--quick", "--cpu-threads", "1"])
         return
     quick = ["--min-time", "0.05"] if check.options.quick else []
+    for precision, rows in GOAL_ROWS.items():
+        bench.measure(check, f"nmt-bench, goals, {precision}", rows, precision, quick)
     bench.measure(check, "nmt-bench, float32", FLOAT32_ROWS, "float32", quick)
     bench.measure(check, "nmt-bench, bfloat16", BFLOAT16_ROWS, "bfloat16", quick)
 
@@ -60,7 +66,7 @@ def memory_checks(check):
 PARTS = {
     1: ("parity tests of kernels and whole models against the CPU, and racecheck of one case per kind of kernel", tests, False),
     2: ("rows of nmt-bench: recurrences, layers, training steps and decoding in float32 and bfloat16, beside predictions", benchmarks, False),
-    3: ("layers of torch.nn, the same model trained by PyTorch in float32 and under bfloat16 autocast, and Nsight Compute's counters of six kernels", profiles.part, False),
+    3: ("layers of torch.nn and a loop in PyTorch, the same model trained by PyTorch in float32 and under bfloat16 autocast, and Nsight Compute's counters of six kernels", profiles.part, False),
     4: ("Multi30k on CPU and GPU: float32, tf32, bfloat16, without graphs, LSTM with our layers and cuDNN's; loss and BLEU", training.part, True),
     5: ("with compute-sanitizer: memcheck of all kernels and of models with GRU, initcheck of one case per kind of kernel", memory_checks, False),
 }

@@ -2,11 +2,13 @@
 import csv
 import importlib.util
 import io
+import json
 import pathlib
 import re
 import sys
 
 import tools
+import training
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 METRICS = {
@@ -30,21 +32,21 @@ KERNELS = {
 }
 
 
-def has_torch():
-    return importlib.util.find_spec("torch") is not None
-
-
-def compare(check, name, script, arguments, limit, missing=()):
-    """A step: one of the comparison scripts; its output is the result."""
+def compare(check, name, script, arguments, limit, packages, writes=False):
+    """A step: one of the comparison scripts; its output is the result. `writes`: it has --out, for times in JSON."""
     state = check.state
     if state.is_done(name):
         return
-    lacking = [package for package in ("torch", *missing) if importlib.util.find_spec(package) is None]
+    lacking = [package for package in packages if importlib.util.find_spec(package) is None]
     if lacking:
         return state.finish(name, f"not run: this Python has no {', '.join(lacking)}", True, 0)
-    done = check.runner.run([sys.executable, BENCH / script, *arguments], limit, env={"NMT_BUILD": str(check.build), "PYTHONUNBUFFERED": "1"})
+    times = check.runner.work / "times.json"
+    times.unlink(missing_ok=True)
+    done = check.runner.run([sys.executable, BENCH / script, *arguments, *(["--out", times] if writes else [])], limit,
+                            env={"NMT_BUILD": str(check.build), "PYTHONUNBUFFERED": "1"})  # fmt: skip
     good = done.status == 0
-    state.finish(name, "done" if good else f"FAILED (status {done.status})", good, done.seconds, "" if good else done.text, text=done.text[-12000:])
+    values = {"times": json.loads(times.read_text(encoding="utf-8"))} if times.exists() else {}
+    state.finish(name, "done" if good else f"FAILED (status {done.status})", good, done.seconds, "" if good else done.text, text=done.text[-12000:], **values)
 
 
 def counters(text):
@@ -82,19 +84,34 @@ def profile(check, kernel):
                  "" if good else done.text, launches=list(launches.values()))  # fmt: skip
 
 
+# On the machine of the emulator the comparisons are a smoke test on the CPU. The loss that compare_pytorch.py checks is that of 100 pairs.
+EMULATED_PAIRS = {"pairs": 110, "valid": 1, "test": 1}
+
+
+def layers(check, name, precision, more):
+    device = ["--device", "cpu", "--quick", "--rounds", "1"] if check.options.emulated else ["--device", "cuda"]
+    compare(check, f"{name}, {precision}", "compare_layers.py", [*device, "--precision", precision, *more], 240, ("torch", "numpy"), True)
+
+
+def trainings(check):
+    device, data = ["--device", "cuda", "--rounds", "2"], check.options.data or check.build / "data/multi30k"
+    if check.options.emulated:
+        device, data = ["--device", "cpu", "--threads", "1", "--rounds", "1", "--updates", "1"], check.runner.work / "toy"
+        training.make_toy(data, EMULATED_PAIRS, True)
+    if not data.is_dir():
+        return check.state.finish("training and PyTorch", "not run: there is no Multi30k", True, 0)
+    for precision in ("float32", "bfloat16"):
+        compare(check, f"training and PyTorch, {precision}", "compare_pytorch.py", [*device, "--data", data.resolve(), "--precision", precision], 240,
+                ("torch", "numpy", "sentencepiece"))  # fmt: skip
+
+
 def part(check):
-    device = "cpu" if check.options.emulated else "cuda"
-    short = ["--rounds", "1", "--min-time", "0"] if check.options.emulated else []
-    data = check.options.data or check.build / "data/multi30k"
-    if not check.options.emulated:
-        compare(check, "layers and torch.nn", "compare_layers.py", ["--device", device, "--no-compile", *short], 240)
-        if data.is_dir():
-            common = ["--device", device, "--data", data, "--rounds", "2"]
-            compare(check, "training and PyTorch, float32", "compare_pytorch.py", common, 240, ["sentencepiece"])
-            compare(check, "training and PyTorch, bfloat16", "compare_pytorch.py", [*common, "--precision", "bfloat16"], 240, ["sentencepiece"])
-        else:
-            check.state.finish("training and PyTorch", "not run: there is no Multi30k", True, 0)
+    layers(check, "layers and torch.nn", "bfloat16", ["--no-compile"])
+    layers(check, "layers and torch.nn", "float32", ["--no-compile"])
+    trainings(check)
+    if check.options.emulated:
+        check.state.finish("LRN and a compiled loop, bfloat16", "not run: compiling takes a minute", True, 0)
     else:
-        check.state.finish("layers and torch.nn", "not run: the emulator's speed says nothing", True, 0)
+        layers(check, "LRN and a compiled loop", "bfloat16", ["--torch", "LRN loop", "--units", "lrn activation=tanh", "--grouped", "none"])
     for kernel in KERNELS:
         profile(check, kernel)

@@ -1,7 +1,8 @@
 """The page that joins the report files of the parts."""
+import goals
 import predictions
 from parts import PARTS
-from state import NAMES, State
+from state import NAMES, Refused, State
 
 
 def table(head, rows):
@@ -45,13 +46,13 @@ def curves_of(steps):
                    [(name, f"{step['target_tokens_per_second']:.0f}", step["bleu"], step["sentences_per_second"] or "", step.get("graphs", "")) for name, step in trained.items()])]  # fmt: skip
 
 
-def part_of(part, state):
-    lines = [f"## Part {part}: {NAMES[part]}", "", PARTS[part][0][0].upper() + PARTS[part][0][1:] + ".", ""]
+def part_of(part, state, title):
+    lines = [f"## {title}", "", PARTS[part][0][0].upper() + PARTS[part][0][1:] + ".", ""]
     machine, steps = state.data["machine"], state.data["steps"]
     if not steps:
         return [*lines, "Not run yet.", ""]
     runs = state.data["runs"]
-    lines += [f"Device: {machine.get('device', 'none')}. {len(runs)} call{'s' * (len(runs) != 1)}, {sum(r['seconds'] for r in runs):.0f} s.", ""]
+    lines += [f"Device: {machine.get('device') or 'none'}. {len(runs)} call{'s' * (len(runs) != 1)}, {sum(r['seconds'] for r in runs):.0f} s.", ""]
     lines += steps_of(state)
     lines += [line for name, step in steps.items() if step.get("rows") for line in (f"### {name}", "", *rows_of(step, machine.get("device", "")))]
     lines += curves_of(steps)
@@ -66,21 +67,58 @@ def part_of(part, state):
     return lines
 
 
-def page(folder):
-    """The page, and whether every part is finished without a failure."""
-    states = {part: State(folder, part).load() for part in PARTS}
-    heads = [state.data["machine"] for state in states.values() if state.data["machine"]]
-    devices = list(dict.fromkeys(head["device"] for head in heads if head.get("device")))
+def device_of(state):
+    return state.data["machine"].get("device", "")
+
+
+def continues(later, earlier, is_behind):
+    """Whether a report continues another one, or is a copy that stands behind it."""
+    runs, before = later.data["runs"], earlier.data["runs"]
+    return device_of(earlier) in ("", device_of(later)) and runs[:len(before)] == before and (len(runs), is_behind) > (len(before), False)
+
+
+def reports_of(folders):
+    """(part, state) of every report in the folders. Of two reports of a part, where one continues the other, the longer one."""
+    for folder in folders:
+        if not any(State(folder, part).path.exists() for part in PARTS):
+            raise Refused(f"{folder}: there is no report (part-N.json)")
+    reports = []
+    for part in PARTS:
+        found = [State(folder, part).load() for folder in folders if State(folder, part).path.exists()]
+        reports += [(part, state) for n, state in enumerate(found) if not any(continues(other, state, m > n) for m, other in enumerate(found) if m != n)]
+    return reports
+
+
+def machines(reports):
+    """The first log line, the version and the libraries of each device."""
+    lines, seen = [], []
+    for _, state in reports:
+        machine = state.data["machine"]
+        if not machine.get("device") or machine in seen:
+            continue
+        seen.append(machine)
+        lines += [f"First log line on {machine['device']}: `{machine['log']}`", "", "```", machine["version"], "```", "",
+                  *table(("library", "found at"), [(name, f"`{place}`" if place else "not found") for name, place in machine["libraries"].items()])]  # fmt: skip
+    return lines
+
+
+def page(folders):
+    """The page, and whether every part is finished without a failure. A part may have reports of several devices."""
+    reports = reports_of(folders)
+    devices = list(dict.fromkeys(filter(None, (device_of(state) for _, state in reports))))
     lines = ["# GPU", "", "Written by `scripts/bench/gpu_check.sh --join`; [GPU](../guide/gpu.md#checking-a-machine) says how.", "",
-             f"Device: {'; '.join(devices) or 'none'}.", ""]  # fmt: skip
-    if heads:
-        last = heads[-1]
-        lines += [f"First log line: `{last['log']}`", "", "```", last["version"], "```", "",
-                  *table(("library", "found at"), [(name, f"`{place}`" if place else "not found") for name, place in last["libraries"].items()])]  # fmt: skip
-    overview = [(part, NAMES[part], "not run" if not state.data["steps"] else "finished" if state.data.get("finished") else "unfinished",
-                 len(state.failures()), f"{sum(r['seconds'] for r in state.data['runs']):.0f}") for part, state in states.items()]  # fmt: skip
-    lines += table(("part", "what", "state", "failures", "seconds"), overview)
-    for part, state in states.items():
-        lines += part_of(part, state)
-    good = all(state.data.get("finished") and not state.failures() for state in states.values())
+             f"Device: {'; '.join(devices) or 'none'}.", "", *machines(reports)]  # fmt: skip
+    missing = [part for part in PARTS if part not in dict(reports)]
+    overview = [(part, NAMES[part], device_of(state) or "none", "finished" if state.data.get("finished") else "unfinished",
+                 len(state.failures()), f"{sum(r['seconds'] for r in state.data['runs']):.0f}") for part, state in reports]  # fmt: skip
+    overview += [(part, NAMES[part], "none", "not run", 0, 0) for part in missing]
+    lines += table(("part", "what", "device", "state", "failures", "seconds"), sorted(overview, key=lambda line: line[0]))
+    lines += ["## Goals", "", *table(("goal", "must", "aim", "measured"), goals.rows(reports))]
+    for part in PARTS:
+        own = [state for number, state in reports if number == part]
+        for state in own or [State(folders[0], part)]:
+            title = f"Part {part}: {NAMES[part]}" + (f", {device_of(state) or 'no device'}" if len(own) > 1 else "")
+            lines += part_of(part, state, title)
+    good = not missing and not any(state.failures() for _, state in reports)
+    good = good and all(any(state.data.get("finished") for number, state in reports if number == part) for part in PARTS)
     return "\n".join(lines).rstrip() + "\n", good

@@ -1,10 +1,21 @@
 """Whether NVIDIA's tools work on this machine. Containers and sandboxes may refuse them access to the
 GPU although programs run there; every program under such a tool then fails."""
+import pathlib
 import re
+import shutil
 
 PROBE = "RecurringWork.IsPlainWithoutGraphs"  # a test that launches a few small kernels
 LIMIT = 120
 TELLING = re.compile(r"error|denied|refused|permi|support|allowed|fail|unable|cannot", re.I)
+
+TOOLKIT = "/usr/local/cuda/bin"
+NSIGHT = pathlib.Path("/opt/nvidia/nsight-compute")  # a folder for each version
+
+
+def find(name, nsight=NSIGHT):
+    """ncu or compute-sanitizer in the path, the toolkit, or the newest version of Nsight Compute; None where there is none."""
+    versions = sorted(nsight.glob("[0-9]*"), key=lambda folder: [int(n) for n in re.findall(r"\d+", folder.name)], reverse=True)
+    return next(filter(None, (shutil.which(name, path=place) for place in (None, TOOLKIT, *map(str, versions)))), None)
 
 
 def first_reason(done):

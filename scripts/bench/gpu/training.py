@@ -15,6 +15,15 @@ EMULATED_PAIRS = {"pairs": 60, "valid": 10, "test": 4}
 TOY_PAIRS = {"pairs": 20000, "valid": 500, "test": 500}
 
 
+def make_toy(folder, sizes, is_short):
+    """Writes a toy corpus; is_short: sentences of at most three words, because the emulator is slow."""
+    subprocess.run([sys.executable, SCRIPTS / "data/make_toy_corpus.py", *(str(x) for key, n in sizes.items() for x in (f"--{key}", n)), "--seed", "1", folder], check=True)
+    if is_short:
+        for path in folder.glob("*.??"):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            path.write_text("".join(" ".join(line.split()[:3]) + "\n" for line in lines), encoding="utf-8")
+
+
 def find_data(check):
     """Files of each part of the data, and what they are."""
     o = check.options
@@ -24,12 +33,7 @@ def find_data(check):
         return {"train": [folder / "train.en", folder / "train.de"], "valid": [folder / "val.en", folder / "val.de"],
                 "test": [folder / "test2016.en", folder / "test2016.de"]}, "Multi30k"  # fmt: skip
     work = check.runner.work
-    sizes = EMULATED_PAIRS if o.emulated else TOY_PAIRS
-    subprocess.run([sys.executable, SCRIPTS / "data/make_toy_corpus.py", *(str(x) for key, n in sizes.items() for x in (f"--{key}", n)), "--seed", "1", work], check=True)
-    if o.emulated:  # short sentences, because the emulator is slow
-        for path in work.glob("*.??"):
-            lines = path.read_text(encoding="utf-8").splitlines()
-            path.write_text("".join(" ".join(line.split()[:3]) + "\n" for line in lines), encoding="utf-8")
+    make_toy(work, EMULATED_PAIRS if o.emulated else TOY_PAIRS, o.emulated)
     return {part: [work / f"{part}.en", work / f"{part}.de"] for part in ("train", "valid", "test")}, "a toy corpus"
 
 
@@ -41,6 +45,13 @@ def command_of(check, model, device, data, updates, unit, more):
     return [check.program("nmt-train"), *data["train"], "--valid-sets", *data["valid"], "--model", model, "--device", device, "--after", f"{updates}u",
             "--disp-freq", f"{max(1, updates // 15)}u", "--valid-freq", f"{updates}u", "--save-freq", f"{updates}u", "--early-stopping", "0",
             "--seed", "1", "--unit", unit, *([] if "--precision" in more else ["--precision", "float32"]), *(small if check.options.emulated else usual), *more]  # fmt: skip
+
+
+def memory_of(text, model):
+    """MB of tensors at peak by the last log line of nmt-translate on a GPU, and of the model's file; {} on the CPU."""
+    found = re.search(r"GPU memory: (\d+) MB of tensors at peak", text)
+    files = sorted(model.glob("*/model.safetensors"))
+    return {"memory": {"peak_mb": int(found[1]), "model_mb": round(1e-6 * files[0].stat().st_size, 2)}} if found and files else {}
 
 
 def graphs_of(text):
@@ -80,7 +91,7 @@ def train(check, name, device, data, what, more=(), translate=(), unit=""):
     bleu = json.JSONDecoder().raw_decode(scored.text)[0]["score"]  # warnings may follow
     sentences = re.findall(r"([\d.]+) sentences/s", hypotheses.text)
     values = {"curve": curve, "target_tokens_per_second": speed, "bleu": bleu, "data": what, "updates": updates, "graphs": graphs_of(done.text),
-              "sentences_per_second": float(sentences[-1]) if sentences else None}  # fmt: skip
+              "sentences_per_second": float(sentences[-1]) if sentences else None, **memory_of(hypotheses.text, model)}  # fmt: skip
     state.finish(name, f"{updates} updates, loss {curve[max(curve)]:.4f}, {speed:.0f} target tokens/s, BLEU {bleu}", True, done.seconds, **values)
     shutil.rmtree(model, ignore_errors=True)
 
