@@ -49,7 +49,7 @@ std::vector<config::Option> fields(EnsembleSpec& spec) {
       "files", {Option("model", &spec.models, "model directory, or several for an ensemble")
                     .alias({"m", "models"})
                     .meta("DIR..."),
-                Option("weights", &spec.weights, "weight of each model")
+                Option("weights", &spec.weights, "weight of each model, above 0")
                     .unset_means("equal weights")
                     .range(0)
                     .meta("W...")

@@ -120,9 +120,9 @@ class Lock {
 }  // namespace
 
 std::string measured_class() {
-  const bool zen4 = line_of_cpuinfo("vendor_id") == "AuthenticAMD" &&
-                    line_of_cpuinfo("cpu family") == "25" &&
-                    line_of_cpuinfo("flags").find(" avx512f ") != std::string::npos;
+  const bool zen4 =
+      line_of_cpuinfo("vendor_id") == "AuthenticAMD" && line_of_cpuinfo("cpu family") == "25" &&
+      std::string_view(kernels::instruction_set()).find("AVX-512") != std::string_view::npos;
   return zen4 ? "AMD Zen 4" : "";
 }
 

@@ -2,6 +2,7 @@
 
 #include "app/common_options.h"
 #include "core/log.h"
+#include "core/mapped_file.h"
 #include "core/temporary.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/gemm_int8.h"
@@ -115,6 +116,7 @@ int run(const std::function<int()>& body, const std::function<void()>& on_error,
 int run_tool(int argc, char** argv, config::Settings& settings,
              const std::function<ExitStatus()>& body, const std::function<void()>& on_error) {
   remove_temporaries_on_signals();
+  report_shortened_files();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of ulimit -f fails with EFBIG
   return run(
       [&] {

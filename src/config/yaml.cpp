@@ -139,12 +139,13 @@ std::string Settings::dump(Extent extent) const {
         continue;
       if (std::exchange(is_empty, false))
         out << YAML::Newline << YAML::Newline << YAML::Comment(group);
-      if (extent == Extent::full && !is_set && !option.chosen_otherwise.empty()) {
+      const std::vector<std::string> words = values(option);
+      if (extent == Extent::full && !is_set && !option.chosen_otherwise.empty() &&
+          words == option.initial) {
         out << YAML::Newline
             << YAML::Comment(fmt::format("{}: {}", option.name, option.chosen_otherwise));
         continue;
       }
-      const std::vector<std::string> words = values(option);
       out << YAML::Key << option.name << YAML::Value;
       if (option.is_list() && !is_auto(option))
         out << YAML::Flow << words;

@@ -1,13 +1,19 @@
 #include "core/mapped_file.h"
 
 #include "core/error.h"
+#include "core/temporary.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +21,52 @@
 namespace nmt {
 
 namespace {
+
+// The mapped files, as a signal handler can read them.
+struct Mapping {
+  std::atomic<const char*> data{nullptr};
+  std::size_t size = 0;
+  char path[512] = "";
+};
+std::array<Mapping, 64> mappings;  // more are mapped without a message
+std::mutex registration;
+
+void enter(const char* data, std::size_t size, const std::string& path) {
+  const std::lock_guard lock(registration);
+  for (Mapping& mapping : mappings) {
+    if (mapping.data) continue;
+    mapping.size = size;
+    path.copy(mapping.path, sizeof mapping.path - 1);
+    mapping.path[std::min(path.size(), sizeof mapping.path - 1)] = 0;
+    mapping.data = data;
+    return;
+  }
+}
+
+void leave(const char* data) {
+  for (Mapping& mapping : mappings)
+    if (mapping.data == data) mapping.data = nullptr;
+}
+
+void write_error(const char* text) {
+  // Nothing can be done where stderr fails.
+  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+}
+
+void on_bus_error(int signal, siginfo_t* info, void*) {
+  const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  for (const Mapping& mapping : mappings) {
+    const auto data = reinterpret_cast<std::uintptr_t>(mapping.data.load());
+    if (data == 0 || at < data || at >= data + mapping.size) continue;
+    write_error("\nerror: ");
+    write_error(mapping.path);
+    write_error(": became shorter while it was read\n");
+    remove_own_temporaries();
+    ::_exit(static_cast<int>(ExitStatus::data));
+  }
+  ::signal(signal, SIG_DFL);  // the instruction is executed again and ends the program
+}
+
 struct Descriptor {
   int number;
   ~Descriptor() {
@@ -40,6 +92,7 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   if (mapped == MAP_FAILED)
     NMT_FAIL("{}: {} bytes cannot be mapped: {}", path, size_, std::strerror(errno));
   data_ = static_cast<const char*>(mapped);
+  enter(data_, size_, path_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -48,7 +101,16 @@ MappedFile::MappedFile(MappedFile&& other) noexcept
       size_(std::exchange(other.size_, std::size_t{0})) {}
 
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<char*>(data_), size_);
+  if (!data_) return;
+  leave(data_);
+  ::munmap(const_cast<char*>(data_), size_);
+}
+
+void report_shortened_files() {
+  struct sigaction action {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
 }
 
 // madvise() is a hint only; its result is ignored.

@@ -33,4 +33,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// For programs: reading a mapped file that has become shorter ends the program with a message that
+/// names it (status `data`) instead of the signal SIGBUS.
+void report_shortened_files();
+
 }  // namespace nmt

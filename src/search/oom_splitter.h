@@ -48,11 +48,18 @@ class OomSplitter {
             "split; a "
             "smaller --mini-batch avoids this",
             count);
-      max_padded_ =
-          std::max(padded(lengths, first, half), padded(lengths, first + half, count - half));
+      lower_limit(
+          std::max(padded(lengths, first, half), padded(lengths, first + half, count - half)));
     }
     part(lengths, first, half, body);
     part(lengths, first + half, count - half, body);
+  }
+
+  // Another worker may have lowered it further.
+  void lower_limit(std::size_t most) {
+    std::size_t present = max_padded_;
+    while (most < present && !max_padded_.compare_exchange_weak(present, most)) {
+    }
   }
 
   // Padded tokens.

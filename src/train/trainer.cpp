@@ -57,6 +57,7 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
   state_.development = parts.development;
   state_.settings = parts.settings;
   state_.alignments = parts.alignments;
+  state_.relative_after = parts.relative_after;
 }
 
 void Trainer::check(const TrainSpec& spec) {

@@ -48,6 +48,7 @@ class Trainer {
     Communicator& communicator = alone();
     StopRequest stop = StopRequest();
     std::string alignments = "";  ///< hash of the links of guided alignment; "": not guided
+    std::string relative_after = "";  ///< as in TrainingState
   };
   /// Errors (usage): invalid settings, as check() and Optimizer.
   Trainer(const TrainSpec& spec, const Parts& parts);

@@ -97,6 +97,7 @@ void Trainer::load() {
   optimizer_.clear();
   state_ = loaded;
   state_.settings = parts_.settings;
+  state_.relative_after = parts_.relative_after;
   if (!parts_.alignments.empty()) state_.alignments = parts_.alignments;
   saved_update_ = state_.progress.updates;
   if (state_.corpus == parts_.corpus) {

@@ -45,6 +45,7 @@ std::string TrainingState::to_json() const {
   if (average_from >= 0) json["average_from"] = average_from;
   if (shown.alignment > 0) json["shown_alignment"] = shown.alignment;
   if (!alignments.empty()) json["alignments"] = alignments;
+  if (!relative_after.empty()) json["relative_after"] = relative_after;
   json["history"] = history;
   return json.dump(1) + "\n";
 }
@@ -53,6 +54,10 @@ TrainingState TrainingState::from_json(const std::string& text, const std::strin
   TrainingState state;
   try {
     const auto json = nlohmann::json::parse(text);
+    if (json.contains("average-of"))
+      fail(ExitStatus::usage,
+           "model: {} has averaged weights made by nmt-average; resume the original training",
+           name);
     fields(state, [&](const char* key, auto& value) { json.at(key).get_to(value); });
     if (json.contains("best")) state.best = json.at("best").get<double>();
     if (!json.contains("best_due"))
@@ -64,6 +69,8 @@ TrainingState TrainingState::from_json(const std::string& text, const std::strin
     if (json.contains("shown_alignment"))
       state.shown.alignment = json.at("shown_alignment").get<double>();
     if (json.contains("alignments")) state.alignments = json.at("alignments").get<std::string>();
+    if (json.contains("relative_after"))
+      state.relative_after = json.at("relative_after").get<std::string>();
     if (json.contains("history")) state.history = json.at("history").get<std::int64_t>();
   } catch (const nlohmann::json::exception& error) {
     fail(ExitStatus::data, "{}: not a training state: {}", name, error.what());

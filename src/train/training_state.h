@@ -44,6 +44,9 @@ struct TrainingState {
   /// Bytes of the training's log (Reporter::position()) when this was saved; -1: not known.
   std::int64_t history = -1;
   std::string settings;  ///< YAML of all settings, choices included
+  /// --after as it was given where it is relative, such as "+10e"; the settings have the absolute
+  /// one. Else "".
+  std::string relative_after;
 
   std::string to_json() const;
   /// Error (data): no such state; `name` is for the message.

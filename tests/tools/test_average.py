@@ -107,6 +107,7 @@ class Averages(unittest.TestCase):
         self.refused(2, "nmt-average", "-m", self.home / "missing", "-o", never, says=["missing"])
         self.refused(2, "nmt-average", "-m", self.model, says=["-o"])
         self.refused(2, "nmt-average", "-m", self.model, "-o", self.other, says=["other", "exists"])
+        self.refused(2, "nmt-average", "-m", self.model, "-o", self.model / "mean", says=["lies in the model directory"])
         mixed = self.home / "mixed"
         shutil.copytree(self.model, mixed, symlinks=True)
         shutil.rmtree(mixed / "checkpoints/30")
@@ -118,6 +119,11 @@ class Averages(unittest.TestCase):
         weights.write_bytes(weights.read_bytes()[:-4])
         self.refused(3, "nmt-average", "-m", damaged, "-o", never, says=["30/model.safetensors"])
         self.assertFalse(never.exists())
+
+    def test_an_average_is_not_trained_further(self):
+        mean = self.home / "end"
+        self.assertEqual(run("nmt-average", "-m", self.model, "-o", mean, "--last", "2").returncode, 0)
+        self.refused(2, "nmt-train", self.home / "train.en", self.home / "train.de", "-m", mean, says=["made by nmt-average"])
 
     def test_ensembles(self):
         translate = lambda *models: run("nmt-translate", "--quiet", "--n-best", *models, stdin=self.text)

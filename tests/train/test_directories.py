@@ -45,6 +45,24 @@ class DirectoriesTest(TrainingCase):
         done = self.train("m", "--keep-last", "100000", "--after", "10u")
         self.assertNotIn("keep-last", done.stderr)
 
+    def test_a_directory_that_moves_during_the_training(self):
+        process = self.start("m", "--after", "100000u", "--save-freq", "100u")
+        self.wait_for(process, "update 10 ")
+        (self.dir / "m").rename(self.dir / "moved")
+        self.assertRegex(process.stderr.read(), "error: .*m.*(was moved or removed during the training|No such file or directory)")
+        self.assertEqual(process.wait(), 1)
+        process.stderr.close()
+        self.assertFalse((self.dir / "m").exists())
+        self.train("moved", "--after", "20u")
+
+    def test_a_text_that_becomes_shorter_during_the_training(self):
+        process = self.start("m", "--after", "100000u")
+        self.wait_for(process, "update 10 ")
+        os.truncate(self.en, 0)
+        self.assertIn(f"error: {self.en}: became shorter while it was read", process.stderr.read())
+        self.assertEqual(process.wait(), 3)
+        process.stderr.close()
+
     def test_starting_anew_says_how_to_go_on(self):
         process = self.start("m", "--after", "60u", "--no-reload")
         self.wait_for(process, "update 10 ")

@@ -31,6 +31,18 @@ class ResumeTest(TrainingCase):
         self.train("killed", "--after", "40u")
         self.assertEqual(weights(self.dir / "whole"), weights(self.dir / "killed"))
 
+    def test_the_same_command_resumes_to_the_same_relative_end(self):
+        self.train("m", "--after", "10u")
+        process = self.start("m", "--after", "+30u")
+        self.wait_for(process, "validation at update 20")
+        process.kill()
+        process.wait()
+        process.stderr.close()
+        self.train("m", "--after", "+30u")
+        self.assertEqual(events(self.dir / "m", "validation")[-1]["updates"], 40)
+        self.train("m", "--after", "+30u")  # it was reached: counted anew
+        self.assertEqual(events(self.dir / "m", "validation")[-1]["updates"], 70)
+
     def test_resume_needs_the_same_links(self):
         links = self.dir / "links"
         pairs = len(self.en.read_text(encoding="utf-8").splitlines())

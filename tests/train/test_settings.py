@@ -6,7 +6,7 @@ import re
 import shutil
 import unittest
 
-from training_case import run, weights, TrainingCase
+from training_case import SMALL, run, weights, TrainingCase
 
 
 class SettingsTest(TrainingCase):
@@ -25,17 +25,19 @@ class SettingsTest(TrainingCase):
         self.assertIn("dec-cell is gru there, not sru", done.stderr)
         self.assertNotIn("enc-cell", done.stderr)
 
-    def test_a_full_dump_still_chooses(self):
-        """What nmt-train chooses unless it is set is a comment in the dump of all settings; a side that is given is not."""
+    def test_a_full_dump_has_what_was_chosen(self):
+        """Also choices that depend on what is not set, as the average of weights; a side whose unit has its default is a comment."""
         dump = self.train("d", "--dump-config", "full", "--dec-cell", "sru").stdout
         self.assertRegex(dump, r"(?m)^# enc-cell: ")
         self.assertRegex(dump, r"(?m)^dec-cell: sru$")
-        self.assertRegex(dump, r"(?m)^# tied-embeddings-all: ")
-        dump = self.train("d", "--dump-config", "full", "--after", "2u").stdout
+        plain = [self.en, self.de, *SMALL[:SMALL.index("--exponential-smoothing")], "--after", "10u"]
+        run(*plain, "--model", self.dir / "d")
+        dump = run(*plain, "--model", self.dir / "e", "--dump-config", "full").stdout
+        for choice in ("dec-cell: gru", "tied-embeddings-all: true", r"exponential-smoothing: 0\.001"):
+            self.assertRegex(dump, f"(?m)^{choice}$")
         (self.dir / "full.yml").write_text(dump, encoding="utf-8")
-        done = run("--config", self.dir / "full.yml")
-        for choice in ("unit: gru", "tied-embeddings-all: true"):
-            self.assertIn(f"{choice} (chosen: ", done.stderr)
+        run("--config", self.dir / "full.yml")
+        self.assertEqual(weights(self.dir / "d"), weights(self.dir / "e"))
 
     def test_options_without_effect_are_those_of_the_chosen_unit(self):
         options = {"--dropout-state": "0.1", "--activation": "identity", "--positions": "9", "--rearrange": "true", "--bias": "true", "--upper-context": "false"}

@@ -6,6 +6,8 @@
 #include "model/directory/stored_weights.h"
 #include "model/directory/write_model.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <utility>
@@ -49,6 +51,14 @@ std::vector<StoredCheckpoint> chosen(const AverageSpec& spec, const ModelDirecto
   return all;
 }
 
+bool lies_in(const std::string& path, const std::string& folder) {
+  namespace fs = std::filesystem;
+  const fs::path inner = fs::weakly_canonical(path), outer = fs::weakly_canonical(folder);
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first ==
+             outer.end() &&
+         inner != outer;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> average(const AverageSpec& spec) {
@@ -58,6 +68,11 @@ std::vector<std::int64_t> average(const AverageSpec& spec) {
   if ((spec.last > 0) + (spec.best > 0) + !spec.checkpoints.empty() > 1)
     fail(ExitStatus::usage, "last, best and checkpoints exclude each other");
   const ModelDirectory directory = ModelDirectory::open(spec.model);
+  if (lies_in(spec.output, spec.model))
+    fail(ExitStatus::usage,
+         "output: {} lies in the model directory {}, which could then not be resumed; name a "
+         "directory elsewhere",
+         spec.output, spec.model);
   if (directory.weights() != Dtype::f32)
     fail(ExitStatus::usage,
          "model: {} has {} weights, expected float32; average the original model and convert the "

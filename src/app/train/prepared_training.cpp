@@ -60,6 +60,17 @@ void set_defaults(TrainingSpec& spec, const TrainingTask& task) {
   }
 }
 
+// The same command goes on to the end that it had when it was stopped: a relative --after that has
+// not been reached is not counted anew.
+void keep_after(TrainSpec& spec, const train::TrainingState& before) {
+  if (spec.after != before.relative_after) return;
+  const std::string after = earlier_after(before.settings);
+  const std::vector<Period> ends = parse_periods(after, "after");
+  if (std::none_of(ends.begin(), ends.end(),
+                   [&](const Period& end) { return is_reached(end, before.progress); }))
+    spec.after = after;
+}
+
 // Makes relative lengths absolute: --after +10e counts from the current progress.
 void resolve_after(TrainSpec& spec, const PreparedTraining& training) {
   Progress done = training.before ? training.before->progress : Progress{};
@@ -89,6 +100,8 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
       before(directory.training_so_far()),
       task(make_training_task(asked.model.task)) {
   set_defaults(asked, *task);
+  if (asked.train.after.find('+') != std::string::npos) relative_after = asked.train.after;
+  if (before && !relative_after.empty()) keep_after(asked.train, *before);
   std::vector<std::string> changed;
   if (before) changed = resume_settings(asked, *before, directory, device.is_first());
   std::vector<train::Choice> choices;

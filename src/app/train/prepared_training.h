@@ -30,7 +30,8 @@ struct PreparedTraining {
   std::unique_ptr<TrainingTask> task;          ///< has read the text
   std::string batching;  ///< what determines the batches; a corpus position is valid only if it is
                          ///< unchanged
-  TrainingSpec spec;     ///< complete
+  std::string relative_after;  ///< of train::TrainingState
+  TrainingSpec spec;           ///< complete
 };
 
 }  // namespace nmt::app

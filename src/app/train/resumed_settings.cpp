@@ -21,6 +21,10 @@ TrainingSpec read_settings(const std::string& yaml) {
 
 }  // namespace
 
+std::string earlier_after(const std::string& yaml) {
+  return read_settings(yaml).train.after;
+}
+
 std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::string& yaml) {
   TrainingSpec before = read_settings(yaml);
   // Older versions stored "auto" where this one stores the resolved value. An option that the older

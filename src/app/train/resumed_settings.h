@@ -13,4 +13,7 @@ namespace nmt::app {
 /// Errors (usage): as Settings::read_yaml.
 std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::string& yaml);
 
+/// The value of --after in stored settings.
+std::string earlier_after(const std::string& yaml);
+
 }  // namespace nmt::app

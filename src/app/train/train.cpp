@@ -131,10 +131,11 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
                            control.listener);
   train::SharedValidator shared(p.device.ranks(), &task.validator());
   train::Validator& validator = p.device.are_several() ? shared : task.validator();
-  train::Trainer trainer(p.spec.train,
-                         {task.model(), task.source(), &validator, p.directory.store(), reporter,
-                          p.heartbeat, p.batching, task.development_hash(), yaml_of(p.spec),
-                          control.started, p.device.ranks(), stop, task.alignments_hash()});
+  train::Trainer trainer(
+      p.spec.train,
+      {task.model(), task.source(), &validator, p.directory.store(), reporter, p.heartbeat,
+       p.batching, task.development_hash(), yaml_of(p.spec), control.started, p.device.ranks(),
+       stop, task.alignments_hash(), p.relative_after});
   if (!resume(trainer, reporter, p.directory.path()))
     return result_of(ExitStatus::ok, trainer.state());
   record_run(reporter, trainer.state().progress, p, control.command);

@@ -15,7 +15,8 @@ JsonFile::JsonFile(const std::string& path, const std::string& format, int newes
   constexpr int deepest = 16;
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
-    fail(ExitStatus::data, "{}: is missing", path);
+    fail(ExitStatus::data, "{}: {}", path,
+         error && error != std::errc::no_such_file_or_directory ? error.message() : "is missing");
   bool too_deep = false;
   const auto watch = [&](int depth, ordered_json::parse_event_t, ordered_json&) {
     too_deep = too_deep || depth > deepest;

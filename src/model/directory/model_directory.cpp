@@ -153,10 +153,14 @@ ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& 
 
 ModelDirectory ModelDirectory::open(const std::string& path) {
   std::error_code error;
-  if (!fs::exists(path, error))
+  if (!fs::exists(path, error)) {
+    if (error) fail(ExitStatus::usage, "model: {}: {}", path, error.message());
     fail(ExitStatus::usage, "model: the directory {} does not exist", path);
+  }
   if (!fs::is_directory(path, error))
     fail(ExitStatus::usage, "model: {} is a file, not a model directory", path);
+  if (!fs::exists(path + "/config.json", error) && error)
+    fail(ExitStatus::usage, "model: {}: {}", path, error.message());
   if (!is_there(path))
     fail(ExitStatus::usage, "model: {} contains no model: config.json is missing", path);
   const std::string name = path + "/config.json";
@@ -232,6 +236,11 @@ void ModelDirectory::save(const CheckpointContents& checkpoint, bool is_best, in
   NMT_CHECK(keep_last >= 1 && keep_best >= 0,
             "keep-last {} and keep-best {}: expected keep-last of at least 1", keep_last,
             keep_best);
+  if (!is_there(path_))
+    fail(ExitStatus::failed,
+         "model: {} was moved or removed during the training: config.json is missing; this "
+         "checkpoint is not saved",
+         path_);
   const std::string all = checkpoints_of(path_);
   make_directories(all);
   FolderName name{checkpoint.updates, 0};

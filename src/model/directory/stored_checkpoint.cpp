@@ -53,7 +53,9 @@ std::string StoredCheckpoint::verified(const std::string& name) const {
   if (record == files_.end())
     fail(ExitStatus::data, "{}/manifest.json: names no {}", folder_, name);
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) fail(ExitStatus::data, "{}: is missing", path);
+  if (!fs::is_regular_file(path, error))
+    fail(ExitStatus::data, "{}: {}", path,
+         error && error != std::errc::no_such_file_or_directory ? error.message() : "is missing");
   const MappedFile file(path);
   if (file.bytes().size() != record->bytes)
     fail(ExitStatus::data, "{}: has {} bytes, but {} were written", path, file.bytes().size(),

@@ -124,7 +124,7 @@ TrainedVocabulary train_word_vocabulary(std::int64_t lines, const LineAt& line,
     covered += sorted[i].second;
     words.push_back(std::move(sorted[i].first));
   }
-  log::info("vocabulary of {}: {} of {} words, {:.2f} % of the text", name, kept, sorted.size(),
+  log::info("{}: {} of {} words, {:.2f} % of the text", name, kept, sorted.size(),
             100.0 * static_cast<double>(covered) / static_cast<double>(all));
   return {word_vocabulary(words), used, 0, 1.0};
 }

@@ -106,7 +106,15 @@ void check_gradients(Case& c, const ModelCase& what) {
   const Batch batch = random_batch(small);
   model.accumulate_gradients(batch, {});
   const GradientSlope found(model, batch);
-  c.compare("the gradient's norm", found.norm, found.slope, found.norm, 2e-2);
+  const CudaDevice* const device = c.context().cuda.device;
+  if (!device || device->precision() == Precision::float32)
+    return c.compare("the gradient's norm", found.norm, found.slope, found.norm, 2e-2);
+  // A device rounds in every pass: the slope is that of the same model on the CPU.
+  Arena arena;
+  Model plain(small.spec, small.vocabulary, small.vocabulary,
+              make_context(arena, c.bench().compute().cpu()), 1);
+  plain.accumulate_gradients(batch, {});
+  c.compare("the gradient's norm", found.norm, GradientSlope(plain, batch).slope, found.norm, 5e-2);
 }
 
 Context with_bfloat16(Context context, bool bfloat16) {

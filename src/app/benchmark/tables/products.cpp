@@ -2,6 +2,7 @@
 #include "app/benchmark/tables/tables.h"
 #include "kernels/products/bfloat16.h"
 #include "kernels/products/gemm.h"
+#include "kernels/products/gemm_int8.h"
 
 #include <array>
 
@@ -44,9 +45,10 @@ std::vector<Shape> shapes(bool quick) {
   return all;
 }
 
-// Compares some elements of C with double precision.
+// Compares some elements of C with double precision. `error`: as a part of the sum of the absolute
+// products.
 void check(const Case& c, const Shape& s, const std::vector<float>& a, const std::vector<float>& b,
-           const Tensor& out) {
+           const Tensor& out, double error = 2e-6) {
   const std::vector<float> values = c.read(out);
   for (int sample = 0; sample < 48; ++sample) {
     const std::int64_t i = sample * 7919 % s.m, j = sample * 104729 % s.n;
@@ -58,7 +60,7 @@ void check(const Case& c, const Shape& s, const std::vector<float>& a, const std
       size += std::abs(x * y);
     }
     c.compare(fmt::format("C[{},{}]", i, j), values[static_cast<std::size_t>(i * s.n + j)], sum,
-              size, 2e-6);
+              size, error);
   }
 }
 
@@ -110,15 +112,37 @@ void time(Case& c, const Shape& s, bool packed) {
   c.extra("over " + blas.name(), rival / seconds);
 }
 
+// The same with weights in int8, as in decoding.
+void time_int8(Case& c, const Shape& s) {
+  const std::vector<float> a_host = Case::values(s.m * s.k, 1), b = Case::values(s.k * s.n, 2);
+  const Context& context = c.context();
+  const Tensor a = upload(context, a_host, {s.m * s.k}), out = c.zeros(s.m * s.n),
+               packed = context.empty({kernels::packed_int8_size(s.k, s.n)}, Dtype::i8);
+  auto* const panels = reinterpret_cast<std::byte*>(packed.data<std::int8_t>());
+  kernels::pack_int8(context.cpu, s.transpose_b, s.k, s.n, b.data(), s.transpose_b ? s.k : s.n,
+                     panels);
+  const auto run = [&] {
+    kernels::gemm_int8(context.cpu, s.m, s.n, s.k, a.f32(), s.k, panels, false, out.f32(), s.n);
+  };
+  run();
+  // A step is 1/127 of the largest value, and the mean of the absolute values is half of that.
+  check(c, s, a_host, b, out, 0.02);
+  const double mkn = static_cast<double>(s.m * s.n) * static_cast<double>(s.k);
+  c.work(2 * mkn, 0);
+  c.time(run);
+}
+
 }  // namespace
 
 void products(Bench& bench) {
+  const bool int8 = bench.compute().precision() == Precision::int8;
   for (const bool packed : {false, true})
     for (const Shape& s : shapes(bench.options().quick)) {
       if (packed && s.transpose_a) continue;
+      if (int8 && !packed) continue;  // int8 is for weights, which are packed
       const std::string table = packed ? "products packed before" : "products";
       bench.row(table, fmt::format("{} M {} N {} K {}", s.kind(), s.m, s.n, s.k),
-                [&](Case& c) { time(c, s, packed); });
+                [&](Case& c) { int8 ? time_int8(c, s) : time(c, s, packed); });
     }
 }
 
