@@ -65,9 +65,9 @@ struct Option {
   /// The default as words: the target's value when the Option is constructed.
   std::vector<std::string> initial;
   std::string unset;  ///< what an empty default means, for --help; empty: nothing
-  /// What a program chooses where the option is not set at all, for --help. --dump-config writes the
-  /// option as a comment as long as nothing has chosen, so that a run with that file chooses too.
-  /// Empty: nothing.
+  /// What a program chooses where the option is not set at all, for --help. --dump-config writes
+  /// the option as a comment as long as nothing has chosen, so that a run with that file chooses
+  /// too. Empty: nothing.
   std::string chosen_otherwise;
   bool dumped = true;             ///< part of --dump-config
   std::vector<std::string> sets;  ///< options that this shorthand sets unless they are set

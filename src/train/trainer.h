@@ -47,7 +47,7 @@ class Trainer {
     /// on several ranks store and validator are shared ones (shared.h).
     Communicator& communicator = alone();
     StopRequest stop = StopRequest();
-    std::string alignments = "";  ///< hash of the links of guided alignment; "": not guided
+    std::string alignments = "";      ///< hash of the links of guided alignment; "": not guided
     std::string relative_after = "";  ///< as in TrainingState
   };
   /// Errors (usage): invalid settings, as check() and Optimizer.
