@@ -46,7 +46,7 @@ fi
 for program in "${programs[@]}"; do
   if [ -x "$build/bin/$program" ]; then cp "$build/bin/$program" "$folder/bin/$program"; fi
 done
-cp "$here"/{gpu_check,make_portable}.sh "$here"/{gpu_check,compare_layers,compare_pytorch,pytorch_model}.py \
+cp "$here"/{gpu_check,make_portable}.sh "$here"/{gpu_check,compare_layers,compare_pytorch,processor_table,pytorch_model}.py \
   "$folder/scripts/bench/"
 cp "$here"/gpu/*.py "$folder/scripts/bench/gpu/"
 cp "$here"/../data/make_toy_corpus.py "$folder/scripts/data/"

@@ -11,8 +11,9 @@ the development text trains for --minutes. CTranslate2 translates with beam 4 in
 
 This project: nmt-train with each --config for the same minutes; nmt-translate in float32 and, converted
 by nmt-convert, in int8. Both sides use --threads threads in all. Minutes are wall time, so nothing else
-should run. Lines of progress go to stderr, the table to stdout. Trainings that are finished in --work are
-not repeated; all translations are, so that speeds are of one run.
+should run. Lines of progress go to stderr, the table to stdout. Trainings that are finished in --work with
+the same settings are not repeated; all translations are, so that speeds are of one run. --picture draws
+BLEU against sentences per second in batches, which needs matplotlib.
 
     scripts/bench/rivals/compare_transformer.py --data multi30k --minutes 15 --work rival
 
@@ -57,9 +58,19 @@ def options():
     parser.add_argument("--config", type=pathlib.Path, nargs="+", default=[ROOT / "configs/multi30k.yaml"],
                         help="settings of nmt-train, a model for each file (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the Transformer (%(default)s)")
+    parser.add_argument("--picture", type=pathlib.Path, help="PNG file of BLEU against speed")
     args = parser.parse_args()
+    names = model_names(args.config)
+    if len(set(names)) < len(names):
+        parser.error(f"--config: {' '.join(names)}: two models have one name")
     args.decoder_layers = args.layers
     return args
+
+
+def model_names(configs):
+    """A name for each file: its own, with that of its folder where several files have it."""
+    stems = [config.stem for config in configs]
+    return [stem if stems.count(stem) == 1 else f"{config.resolve().parent.name}-{stem}" for config, stem in zip(configs, stems)]
 
 
 def log(text):
@@ -264,10 +275,15 @@ def trained_transformer(args, vocabulary):
     return result
 
 
-def trained_model(args, config):
+def trained_model(args, name, config):
     """Trains a model of this project and converts it to int8; returns its folder and target tokens per second."""
-    folder = args.work / config.stem
-    record = args.work / f"{config.stem}.log"  # written when the training is finished
+    folder = args.work / name
+    record = args.work / f"{name}.log"  # written when the training is finished
+    told = args.work / f"{name}.json"
+    wanted = {"config": config.read_text(encoding="utf-8"), "minutes": args.minutes, "threads": args.threads}
+    if folder.exists() and (not told.exists() or json.loads(told.read_text()) != wanted):
+        sys.exit(f"{folder} has a model of other settings: take another --work")
+    told.write_text(json.dumps(wanted) + "\n")
     if not record.exists():
         done = subprocess.run([programs() / "nmt-train", "--config", config, "--train-sets", args.data / "train.en",
                                args.data / "train.de", "--valid-sets", args.data / "val.en", args.data / "val.de", "--model", folder,
@@ -275,7 +291,7 @@ def trained_model(args, config):
         if done.returncode:
             sys.exit(f"nmt-train failed: {done.stderr.strip().splitlines()[-1]}")
         record.write_text(done.stderr)
-    int8 = args.work / f"{config.stem}-int8"
+    int8 = args.work / f"{name}-int8"
     if not int8.exists():
         subprocess.run([programs() / "nmt-convert", "-m", folder, "-o", int8], check=True, capture_output=True)
     speeds = [line.split(" trg tokens/s")[0].split()[-1] for line in record.read_text().splitlines() if " trg tokens/s" in line]
@@ -287,14 +303,42 @@ def weights_of(folder):
     return int(next(line.split()[1] for line in info.splitlines() if line.startswith("total")).replace(",", ""))
 
 
+def draw(rows, path):
+    """BLEU against sentences per second; the line joins the points that no other one beats in both."""
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from plot_units import BASE, OTHER, front, save
+    figure, axis = plt.subplots(figsize=(8, 5.5))
+    points = [(row["batch 64"], row["bleu"], f"{row['model'].split(',')[0 if row['rival'] else 1].strip()}, {row['precision']}", row["rival"])
+              for row in rows]
+    best = front(points)
+    axis.plot([p[0] for p in best], [p[1] for p in best], color="#999999", linewidth=1, zorder=0)
+    for speed, score, name, rival in points:
+        axis.plot(speed, score, "s" if rival else "o", color=BASE if rival else OTHER)
+        axis.annotate(name, (speed, score), fontsize=8, xytext=(0, -14 if name.endswith("float32") else 7), textcoords="offset points", ha="center")
+    axis.set_xscale("log")
+    axis.set_xlabel("decoded sentences a second, beam 4, batches of 64")
+    axis.set_ylabel("BLEU")
+    axis.margins(0.15)
+    axis.grid(alpha=0.3, which="both")
+    save(figure, path.parent, path.name)
+
+
 def main():
     args = options()
-    ensure_packages("torch", "numpy", "sentencepiece", "ctranslate2")
+    ensure_packages("torch", "numpy", "sentencepiece", "ctranslate2", *(["matplotlib"] if args.picture else []))
     args.work.mkdir(parents=True, exist_ok=True)
     reference = args.data / "test2016.de"
     vocabulary = train_vocabulary(args)
     rival = trained_transformer(args, vocabulary)
-    models = [(config, *trained_model(args, config)) for config in args.config]
+    models = [(name, *trained_model(args, name, config)) for name, config in zip(model_names(args.config), args.config)]
+    rows = []
+
+    def add(model, weights, training, precision, score, rates, is_rival):
+        print(f"| {model} | {weights / 1e6:.2f}M | {training:,.0f} | {precision} | {score} | {rates[64]:.0f} | {rates[1]:.0f} |", flush=True)
+        rows.append({"model": model, "weights": weights, "training": training, "precision": precision, "bleu": float(score),
+                     "batch 64": rates[64], "batch 1": rates[1], "rival": is_rival})
 
     print(f"{args.minutes:g} minutes of {args.threads} threads; Transformer: learning rate {rival['rate']}, {rival['words']} tokens a "
           f"batch, {rival['updates']:,} updates, development cross-entropy {rival['entropy']:.3f}\n")
@@ -303,15 +347,16 @@ def main():
     for compute in ("float32", "int8"):
         hypotheses, rates = translate_rival(args, vocabulary, args.work / "ctranslate2", compute)
         score = bleu(args, reference, hypotheses, f"transformer-{compute}")
-        print(f"| Transformer, PyTorch and CTranslate2 | {rival['parameters'] / 1e6:.2f}M | {rival['speed']:,.0f} | {compute} | {score} | "
-              f"{rates[64]:.0f} | {rates[1]:.0f} |", flush=True)
-    for config, trained, int8, speed in models:
+        add("Transformer, PyTorch and CTranslate2", rival["parameters"], rival["speed"], compute, score, rates, True)
+    for name, trained, int8, speed in models:
         for precision, folder in (("float32", trained), ("int8", int8)):
             hypotheses, fast = translate_ours(args, folder, 64)
             _, single = translate_ours(args, folder, 1)
-            score = bleu(args, reference, hypotheses, f"{config.stem}-{precision}")
-            print(f"| nmt, {config.name} | {weights_of(trained) / 1e6:.2f}M | {speed:,.0f} | {precision} | {score} | "
-                  f"{fast:.0f} | {single:.0f} |", flush=True)
+            score = bleu(args, reference, hypotheses, f"{name}-{precision}")
+            add(f"nmt, {name}", weights_of(trained), speed, precision, score, {64: fast, 1: single}, False)
+    (args.work / "table.json").write_text(json.dumps(rows, indent=1) + "\n")
+    if args.picture:
+        draw(rows, args.picture)
 
 
 if __name__ == "__main__":
