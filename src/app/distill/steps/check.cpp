@@ -7,6 +7,8 @@
 #include "search/beam/shortlist.h"
 #include "text/lines.h"
 
+#include <cmath>
+
 namespace nmt::app {
 namespace {
 
@@ -74,8 +76,10 @@ ExitStatus run(const Distillation& all, Json& result) {
 }
 
 std::string summary(const Json& result) {
-  return fmt::format("the student loses {:.2f} BLEU and is {:.1f} times as fast as the teacher",
-                     result.at("loss").get<double>(), result.at("speed").get<double>());
+  const double loss = result.at("loss").get<double>();
+  return fmt::format("the student {} {:.2f} BLEU and is {:.1f} times as fast as the teacher",
+                     loss < 0 ? "gains" : "loses", std::abs(loss),
+                     result.at("speed").get<double>());
 }
 
 }  // namespace
