@@ -169,7 +169,7 @@ class GpuCheck(unittest.TestCase):
         for name in ("compute-sanitizer", "ncu"):
             (refusing / name).write_text(REFUSING)
             (refusing / name).chmod(0o755)
-        for part, count, steps in ((5, 1, ("memcheck", "initcheck", "memcheck of whole models")),
+        for part, count, steps in ((5, 1, ("memcheck", "initcheck", "synccheck", "memcheck of whole models")),
                                    (3, 2, [f"ncu: {kernel}" for kernel in profiles.KERNELS])):  # fmt: skip
             done = self.check("--only", part, "--out", out, "--tools", refusing, CALLS=str(calls))
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -5,7 +5,7 @@ import profiles
 import tools
 import training
 
-# Tests for racecheck and initcheck: one case per kind of kernel; memcheck runs all.
+# Tests for racecheck, initcheck and synccheck: one case per kind of kernel; memcheck runs all.
 SANITIZED = "*recurrence*:*attention*:*softmax*:*top_k*:*optimizer*:*adam*:*layer_norm*:*scatter*:*gemm"
 # Rows of nmt-bench, the most important first. Those of the goals (goals.py) are measured before all others.
 GOAL_ROWS = {
@@ -59,6 +59,7 @@ def memory_checks(check):
     emulated = "_emulated" if check.options.emulated else ""
     sanitizer(check, "memcheck", f"cuda{emulated}_tests", "*top_k*" if some else "*", 8)
     sanitizer(check, "initcheck", f"cuda{emulated}_tests", "*top_k*" if some else SANITIZED, 8)
+    sanitizer(check, "synccheck", f"cuda{emulated}_tests", "*top_k*" if some else SANITIZED, 8)
     sanitizer(check, "memcheck", f"device{emulated}_tests", "*Memory*" if some else "*gru*", 4, "memcheck of whole models")
 
 
@@ -68,5 +69,5 @@ PARTS = {
     2: ("rows of nmt-bench: recurrences, layers, training steps and decoding in float32 and bfloat16, beside predictions", benchmarks, False),
     3: ("layers of torch.nn and a loop in PyTorch, the same model trained by PyTorch in float32 and under bfloat16 autocast, and Nsight Compute's counters of six kernels", profiles.part, False),
     4: ("Multi30k on CPU and GPU: float32, tf32, bfloat16, without graphs, LSTM with our layers and cuDNN's; loss and BLEU", training.part, True),
-    5: ("with compute-sanitizer: memcheck of all kernels and of models with GRU, initcheck of one case per kind of kernel", memory_checks, False),
+    5: ("with compute-sanitizer: memcheck of all kernels and of models with GRU, initcheck and synccheck of one case per kind of kernel", memory_checks, False),
 }
