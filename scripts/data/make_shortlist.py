@@ -26,6 +26,7 @@ def arguments():
                         help="directory of the programs")
     parser.add_argument("--keep", type=int, default=200, help="maximum translations per source piece (default 200)")
     parser.add_argument("--max-length", type=int, default=200, help="maximum length in pieces (default 200)")
+    parser.add_argument("--precision", default="auto", help="of nmt-score; int8 is about four times as fast (%(default)s)")
     parser.add_argument("--cpu-threads", type=int, default=0)
     return parser.parse_args()
 
@@ -50,7 +51,7 @@ def alignments(programs, options, pairs, folder):
     files = [folder / "source", folder / "target"]
     for side, path in enumerate(files):
         path.write_text("".join(" ".join(pair[side]) + "\n" for pair in pairs), encoding="utf-8")
-    out = subprocess.run([programs / "nmt-score", "-m", options.model, "-t", *files, "--no-spm-encode", "--alignment", "subword",
+    out = subprocess.run([programs / "nmt-score", "-m", options.model, "-t", *files, "--no-spm-encode", "--alignment", "subword", "--precision", options.precision,
                           "--cpu-threads", str(options.cpu_threads), "--max-length", str(options.max_length)],
                          check=True, stdout=subprocess.PIPE).stdout.decode("ascii")
     for line in out.splitlines():

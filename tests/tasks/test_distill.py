@@ -229,7 +229,7 @@ class Distillation(unittest.TestCase):
     def test_shortlist_is_that_of_the_script(self):
         path = self.home / "list"
         subprocess.run([sys.executable, str(ROOT / "scripts/data/make_shortlist.py"), str(self.work / "student"), str(self.work / "distilled.source"),
-                        str(self.work / "distilled.target"), "-o", str(path), "--bin", str(BIN), "--cpu-threads", "1"], check=True, timeout=SECONDS,
+                        str(self.work / "distilled.target"), "-o", str(path), "--bin", str(BIN), "--cpu-threads", "1", "--precision", "int8"], check=True, timeout=SECONDS,
                        capture_output=True)
 
         def entries(file):

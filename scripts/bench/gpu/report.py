@@ -3,6 +3,7 @@ import goals
 import predictions
 from parts import PARTS
 from state import NAMES, Refused, State
+from training import TRAININGS
 
 
 def table(head, rows):
@@ -35,7 +36,7 @@ def rows_of(step, device):
 
 
 def curves_of(steps):
-    trained = {name.removeprefix("training: "): step for name, step in steps.items() if "curve" in step}
+    trained = {name: steps[f"training: {name}"] for name in TRAININGS if "curve" in steps.get(f"training: {name}", {})}
     if not trained:
         return []
     points = sorted({int(update) for step in trained.values() for update in step["curve"]})

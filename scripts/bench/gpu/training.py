@@ -13,6 +13,8 @@ import runner
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2]
 EMULATED_PAIRS = {"pairs": 60, "valid": 10, "test": 4}
 TOY_PAIRS = {"pairs": 20000, "valid": 500, "test": 500}
+# In the order of the report, also where one was repeated.
+TRAININGS = ("cpu", "cuda", "cuda, bfloat16", "cuda, tf32", "cuda, without graphs", "cuda, lstm", "cuda, lstm by cuDNN")
 
 
 def make_toy(folder, sizes, is_short):
