@@ -1,6 +1,7 @@
 #include "kernels/recurrent/conditional.h"
 
-#include "tests/cuda/cells.h"
+#include "kernels/layer_norm.h"
+#include "tests/cuda/recurrent/copies.h"
 
 namespace nmt::test {
 namespace {
@@ -10,24 +11,44 @@ using namespace nmt::kernels;
 struct ConditionalSizes {
   AttentionKind kind = AttentionKind::additive;
   std::int64_t steps = 3, batch = 3;
-  bool dcontexts = true;   ///< the contexts have a gradient of their own
-  bool backward = true;    ///< or decoding: several rows read one sentence
-  bool projected = false;  ///< with an output projection
-  bool guided = false;     ///< with links of the last head
+  bool dcontexts = true;      ///< the contexts have a gradient of their own
+  bool backward = true;       ///< or decoding: several rows read one sentence
+  bool projected = false;     ///< with an output projection
+  bool guided = false;        ///< with links of the last head
+  bool pending = false;       ///< the step normalizes the projections; with one step
+  bool copies = false;        ///< copies rounded for products; CUDA only
+  bool copies_sizes = false;  ///< sizes that allow them
 };
 
-void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
+// On the CPU x is normalized before the step.
+void set_pending(const Cpu& on, const Conditional& a, float* x, const float* gain,
+                 const float* bias) {
+  layer_norm(on, a.batch, a.lower.unit->inputs, a.lower.width, x, gain, bias, x, nullptr);
+}
+void set_pending(const Cuda&, Conditional& a, float* x, const float* gain, const float* bias) {
+  a.x_norm = {x, gain, bias};
+  a.x = nullptr;
+}
+
+/// use(arguments, gradient), functions of a backend, with buffers of these sizes.
+template <class Use>
+void with_buffers(Parity& p, const CellSizes& c, const ConditionalSizes& s, const Use& use) {
   const Unit& unit = *c.unit;
   p.sizes("{}; {} steps {} batch {} backward {} projected {}", c.text(),
           s.kind == AttentionKind::dot ? "dot" : "additive", s.steps, s.batch, s.backward,
           s.projected);
-  const std::int64_t n = s.steps * s.batch, h = c.width, source = 7, heads = 2, space = 10,
-                     wide = unit.inputs * h;
+  const std::int64_t n = s.steps * s.batch, h = c.width, source = 7, heads = 2,
+                     space = s.copies_sizes ? 16 : 10, wide = unit.inputs * h;
   const std::int64_t sentences = s.backward ? s.batch : 2, kept = s.backward ? n : s.batch,
-                     width = 12 * c.groups, attended = s.projected ? 14 : width;
+                     width = (s.copies_sizes ? 16 : 12) * c.groups,
+                     attended = !s.projected     ? width
+                                : s.copies_sizes ? 24
+                                                 : 14;
   const bool normal = c.normal;
   const BothCell lower(p, c, kept, s.batch), higher(p, c, kept, s.batch);
-  const auto x = p.floats(n * wide), keys = p.floats(source * sentences * space),
+  const Projections x(p, n * wide, s.copies && unit.late == 0);
+  const auto x_gain = p.floats(wide, 1.0f), x_bias = p.floats(wide);
+  const auto keys = p.floats(source * sentences * space),
              memory = p.floats(source * sentences * attended), v = p.floats(space),
              bias = p.floats(wide), gain = p.floats(wide, 1.0f), norm_bias = p.floats(wide);
   std::vector<float> exp_keys(
@@ -49,6 +70,10 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
              xc_rstd = p.floats(kept * unit.inputs);
   const Maybe headed(p, s.projected ? kept * attended : 0),
       doutputs(p, s.projected ? n * width : 0);
+  const CellCopies of_lower(p, unit, n, h, s.copies, unit.late > 0),
+      of_higher(p, unit, n, h, s.copies, true);
+  const MaybeRounded of_states(p, s.copies ? n * h : 0), of_middle(p, s.copies ? kept * h : 0),
+      of_attended(p, s.copies ? kept * attended : 0), of_dqueries(p, s.copies ? n * space : 0);
   const auto dh = p.floats(n * h), dcontexts = p.floats(n * width), dqueries = p.floats(n * space),
              dkeys = p.floats(source * sentences * space),
              dmemory = p.floats(source * sentences * attended), dv = p.floats(space),
@@ -83,7 +108,9 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
     a.steps = s.steps;
     a.batch = s.batch;
     a.keep = s.backward;
-    a.x = x(on);
+    a.x = x.plain(on);
+    a.x_rounded = x.rounded(on);
+    if (s.pending) set_pending(on, a, const_cast<float*>(a.x), x_gain(on), x_bias(on));
     a.sentence = s.backward ? nullptr : sentence(on);
     a.query = query.forward(on);
     a.output = output.forward(on);
@@ -106,35 +133,91 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
     a.xc = xc(on);
     a.xc_normal = xc_normal(on);
     a.xc_rstd = xc_rstd(on);
+    a.states_rounded = of_states(on);
+    a.middle_rounded = of_middle(on);
+    a.attended_rounded = of_attended(on);
     a.lower_record = lower.record(on);
     a.higher_record = higher.record(on);
+    of_lower.set(on, a.lower_record);
+    of_higher.set(on, a.higher_record);
     return a;
   };
-  const auto scratch =
-      p.scratch_of([&](const auto& on) { return conditional_scratch(on, arguments(on)); });
-  p.run(
-      [&](const auto& on) {
-        const Conditional a = arguments(on);
-        conditional_forward(on, a);
-        if (!s.backward) return;
-        ConditionalGradient g;
-        g.dh = dh(on);
-        g.dcontexts = s.dcontexts ? dcontexts(on) : nullptr;
-        dinitial.set(on, g.dinitial);
-        g.lower = lower.gradient(on);
-        g.higher = higher.gradient(on);
-        g.dqueries = dqueries(on);
-        g.doutputs = doutputs(on);
-        g.dkeys = dkeys(on);
-        g.dmemory = dmemory(on);
-        g.writes_memory = !s.dcontexts;
-        g.dv = dv(on);
-        g.dcontext_gain = dgain(on);
-        g.dcontext_norm_bias = dnorm_bias(on);
-        g.scratch = scratch(on);
-        conditional_backward(on, a, g);
-      },
-      recurrence_tolerance);
+  const auto gradient = [&](const auto& on) {
+    ConditionalGradient g;
+    g.dh = dh(on);
+    g.dcontexts = s.dcontexts ? dcontexts(on) : nullptr;
+    dinitial.set(on, g.dinitial);
+    g.lower = lower.gradient(on);
+    g.higher = higher.gradient(on);
+    of_lower.set(on, g.lower);
+    of_higher.set(on, g.higher);
+    g.dqueries = dqueries(on);
+    g.dqueries_rounded = of_dqueries(on);
+    g.doutputs = doutputs(on);
+    g.dkeys = dkeys(on);
+    g.dmemory = dmemory(on);
+    g.writes_memory = !s.dcontexts;
+    g.dv = dv(on);
+    g.dcontext_gain = dgain(on);
+    g.dcontext_norm_bias = dnorm_bias(on);
+    return g;
+  };
+  use(arguments, gradient);
+}
+
+void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
+  with_buffers(p, c, s, [&](const auto& arguments, const auto& gradient) {
+    const auto scratch = p.scratch_of(
+        [&](const auto& on) { return s.backward ? conditional_scratch(on, arguments(on)) : 0; });
+    p.run(
+        [&](const auto& on) {
+          const Conditional a = arguments(on);
+          conditional_forward(on, a);
+          if (!s.backward) return;
+          ConditionalGradient g = gradient(on);
+          g.scratch = scratch(on);
+          conditional_backward(on, a, g);
+        },
+        recurrence_tolerance);
+  });
+}
+
+/// The same bits with copies and without, on a device whose products read bfloat16.
+void same_bits(Parity& p, const CellSizes& c, ConditionalSizes s) {
+  s.copies_sizes = true;
+  const auto run = [&] {
+    p.rng() = Rng(7);
+    CudaDevice device(p.device_index(), Precision::bfloat16);
+    const Cuda on = device.handle();
+    std::optional<Results> found;
+    with_buffers(p, c, s, [&](const auto& arguments, const auto& gradient) {
+      p.cuda().device->synchronize();
+      const Conditional a = arguments(on);
+      ConditionalGradient g = gradient(on);
+      const auto scratch = p.scratch(0, conditional_scratch(on, a));
+      g.scratch = scratch(on);
+      conditional_forward(on, a);
+      conditional_backward(on, a, g);
+      const Unit& unit = *c.unit;
+      const std::int64_t h = c.width, n = s.steps * s.batch, space = a.attention.space;
+      const float* const attended = a.headed ? a.headed : a.contexts;
+      found.emplace(on);
+      found->add(unit, n, s.batch, h, a.states, g.dinitial);
+      found->add_rounded("rounded states", n * h, a.states[0], a.states_rounded);
+      found->add_rounded("rounded middle", n * h, a.middle[0], a.middle_rounded);
+      found->add_rounded("attended", n * a.attention.width, attended, a.attended_rounded);
+      found->add_rounded("dqueries", n * space, g.dqueries, g.dqueries_rounded);
+      found->add("contexts", n * a.context_width(), a.contexts);
+      found->add("dkeys", a.attention.steps * s.batch * space, g.dkeys);
+      found->add("dmemory", a.attention.steps * s.batch * a.attention.width, g.dmemory);
+      found->add("lower", unit, n, h, a.lower_record, g.lower);
+      found->add("higher", unit, n, h, a.higher_record, g.higher);
+    });
+    return *found;
+  };
+  const Results plain = run();
+  s.copies = true;
+  plain.expect_equal(run(), 0, c.text());
 }
 
 }  // namespace
@@ -169,6 +252,27 @@ std::vector<ParityRow> conditional_parity() {
            if (unit.is_matrix())
              check(p, {.unit = &unit, .width = 12, .normal = true},
                    {.kind = AttentionKind::dot, .steps = 5, .projected = true, .guided = true});
+       }},
+      {"conditional_normalized",
+       [](Parity& p) {
+         for (const Unit& unit : units()) {
+           if (unit.is_matrix()) continue;  // in each_cell()
+           check(p, {.unit = &unit, .width = 33, .normal = true}, {});
+           check(p, {.unit = &unit, .width = 33, .normal = true}, {.batch = 5, .backward = false});
+         }
+         each_cell([&](const CellSizes& c) {
+           check(p, c, {.steps = 1, .batch = 5, .backward = false, .pending = true});
+         });
+       }},
+      {"conditional_rounded",
+       [](Parity& p) {
+         for (const Unit& unit : units())
+           for (const bool projected : {false, true})
+             for (const bool normal : {false, true})
+               same_bits(p, {.unit = &unit, .width = 24, .normal = normal},
+                         {.projected = projected});
+         // Heads of more columns than a block has threads to share them.
+         same_bits(p, {.unit = &units()[0], .width = 24}, {.kind = AttentionKind::dot});
        }},
       {"conditional_decoding",
        [](Parity& p) {

@@ -85,10 +85,13 @@ std::vector<ParityRow> optimizer_parity() {
        [](Parity& p) {
          p.sizes("all");
          const Parameters parameters(p, 0, false);
+         constexpr std::int64_t many = 300 * 4096;  // more chunks than a block has threads
+         const auto large = p.floats(many);
          const auto sums = p.doubles({-1, -1});
          p.run(
              [&](const auto& on) {
-               const auto slices = parameters.slices(on);
+               auto slices = parameters.slices(on);
+               slices.push_back({many, nullptr, large(on)});
                gradient_norm_squared(on, slices.data(), static_cast<std::int64_t>(slices.size()),
                                      sums(on));
                gradient_norm_squared(on, nullptr, 0, sums(on) + 1);
@@ -112,6 +115,24 @@ std::vector<ParityRow> optimizer_parity() {
                  [](const auto& on, auto slices, auto count, const auto& step) {
                    adam(on, slices, count, step);
                  }),
+      {"adam_rounded",
+       [](Parity& p) {
+         for (const bool skipped : {false, true}) {  // a skipped update rounds the old weights
+           p.sizes("skipped {}", skipped);
+           AdamStep step = adam_step();
+           const auto factor = p.values<float>({skipped ? NAN : 0.5f}, true);
+           const Parameters parameters(p, AdamStep::states, false);
+           std::vector<Both<Bfloat16>> copies;
+           for (const std::int64_t n : tensors)
+             copies.push_back(p.values(std::vector<Bfloat16>(static_cast<std::size_t>(n)), false));
+           auto slices = parameters.slices(p.cuda());
+           for (std::size_t i = 0; i < slices.size(); ++i) slices[i].rounded = copies[i](p.cuda());
+           step.gradient_factor = factor(p.cuda());
+           adam(p.cuda(), slices.data(), static_cast<std::int64_t>(slices.size()), step);
+           for (const OptimizerSlice& slice : slices)
+             p.expect_rounded(slice.n, slice.value, slice.rounded);
+         }
+       }},
       update_row("adadelta", AdadeltaStep(),
                  [](const auto& on, auto slices, auto count, const auto& step) {
                    adadelta(on, slices, count, step);

@@ -125,6 +125,18 @@ void Parity::compare(double tolerance) {
   }
 }
 
+void Parity::expect_rounded(std::int64_t n, const float* x, const kernels::Bfloat16* rounded) {
+  const auto count = static_cast<std::size_t>(n);
+  std::vector<float> values(count);
+  std::vector<kernels::Bfloat16> copies(count);
+  device_.from_device(values.data(), x, count * sizeof(float));
+  device_.from_device(copies.data(), rounded, count * sizeof(kernels::Bfloat16));
+  for (std::size_t i = 0; i < count; ++i) {
+    const float expected = kernels::from_bf16(kernels::to_bf16(values[i]));
+    ASSERT_EQ(kernels::from_bf16(copies[i]), expected) << text_ << ": rounded element " << i;
+  }
+}
+
 void Parity::same(double cpu, double cuda, double tolerance) {
   EXPECT_LE(difference(cpu, cuda, 0.0), tolerance)
       << text_ << ": " << cpu << " on the CPU, " << cuda << " on CUDA";

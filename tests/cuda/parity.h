@@ -14,6 +14,7 @@
 #include "core/rng.h"
 #include "core/thread_pool.h"
 #include "kernels/backend.h"
+#include "kernels/products/bfloat16.h"
 #include "tensor/cuda_device.h"
 
 #include <cstdint>
@@ -121,6 +122,8 @@ class Parity {
   void same(double cpu, double cuda, double tolerance);
   Cpu cpu() { return {&pool_}; }
   Cuda cuda() { return device_.handle(); }
+  /// Expects the n numbers of x on the device, rounded, in `rounded`: the same bits.
+  void expect_rounded(std::int64_t n, const float* x, const kernels::Bfloat16* rounded);
   Rng& rng() { return rng_; }
 
  private:

@@ -110,7 +110,9 @@ std::vector<ParityRow> recurrence_parity() {
                check(p, {.unit = &unit, .width = 7},
                      {.steps = 150, .batch = 4, .reverse = reverse});
              // Sentences that end or begin before, at and after the ends of chunks.
-             check(p, {.unit = &unit, .width = 1}, {.steps = 150, .batch = 45});
+             for (const bool reverse : {false, true})
+               check(p, {.unit = &unit, .width = 1},
+                     {.steps = 150, .batch = 45, .reverse = reverse});
              check(p, {.unit = &unit, .width = 5}, {.steps = 200, .batch = 1, .mask = false});
              check(p, {.unit = &unit, .width = 5}, {.steps = 131, .batch = 3, .backward = false});
              continue;

@@ -39,14 +39,22 @@ void greatest(Parity& p, bool nan) {
     }
 }
 
+// Rows without ties, so that the best ones are in different parts.
+std::vector<float> untied(Parity& p, std::int64_t width) {
+  std::vector<float> x(static_cast<std::size_t>(rows * width));
+  for (float& v : x) v = 8 * p.rng().uniform() - 4;
+  return x;
+}
+
 // On CUDA in parts, first their lists and then those of rows; on the CPU in one go.
-void greatest_of_parts(Parity& p, bool nan) {
+template <class Values>
+void greatest_of_parts(Parity& p, const char* name, Values values_of) {
   const std::vector<std::int32_t> skip{1, 2, 1030};
   for (const std::int64_t width : {1, 33, 1024, 1031, 5000, 33333})
     for (const int k : {1, 4, 40}) {
-      p.sizes("width {} k {} nan {}", width, k, nan);
+      p.sizes("width {} k {} {}", width, k, name);
       const std::int64_t lists = rows * row_parts(width);
-      const auto x = p.values(tied(p, width, nan), true), best = p.floats(rows * k),
+      const auto x = p.values(values_of(width), true), best = p.floats(rows * k),
                  sums = p.floats(rows), keys = p.scratch(0, 2 * lists * k),
                  part_sums = p.scratch(0, 2 * lists);
       const auto columns = p.integers(rows * k, 100);
@@ -71,8 +79,15 @@ std::vector<ParityRow> top_k_parity() {
   return {
       {"top_k", [](Parity& p) { greatest(p, false); }},
       {"top_k_nan", [](Parity& p) { greatest(p, true); }},
-      {"top_k_of_parts", [](Parity& p) { greatest_of_parts(p, false); }},
-      {"top_k_of_parts_nan", [](Parity& p) { greatest_of_parts(p, true); }},
+      {"top_k_of_parts",
+       [](Parity& p) {
+         greatest_of_parts(p, "tied", [&](std::int64_t width) { return tied(p, width, false); });
+         greatest_of_parts(p, "untied", [&](std::int64_t width) { return untied(p, width); });
+       }},
+      {"top_k_of_parts_nan",
+       [](Parity& p) {
+         greatest_of_parts(p, "nan", [&](std::int64_t width) { return tied(p, width, true); });
+       }},
   };
 }
 

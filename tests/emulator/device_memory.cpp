@@ -22,7 +22,7 @@ struct Memory {
 Memory memory;
 
 // A number from the environment, for tests of whole programs: NMT_EMULATED_MEMORY_MB,
-// NMT_EMULATED_DEVICES.
+// NMT_EMULATED_DEVICES, NMT_EMULATED_MULTIPROCESSORS.
 std::size_t setting(const char* name, std::size_t usual) {
   const char* const text = std::getenv(name);
   return text ? std::strtoull(text, nullptr, 10) : usual;
@@ -62,7 +62,8 @@ Region find(const std::map<const char*, Region>& regions, const void* p) {
 }  // namespace
 
 int multiprocessors() {
-  return is_dry() ? dry_multiprocessors : 2;
+  return is_dry() ? dry_multiprocessors
+                  : static_cast<int>(setting("NMT_EMULATED_MULTIPROCESSORS", 2));
 }
 
 Region device_region(const void* p) {

@@ -2,6 +2,7 @@
 
 #include "tests/cuda/recurrent/loop.h"
 
+#include <cstdlib>
 #include <string_view>
 
 namespace nmt::test {
@@ -111,6 +112,23 @@ std::vector<ParityRow> persistent_parity() {
          check(p, {.unit = &lstm, .width = 5},
                {.steps = 3, .batch = 67, .persistent = true, .max_channels = 2});
          check(p, {.unit = &lstm, .width = 20}, {.steps = 1, .batch = 3, .persistent = true});
+       }},
+      {"persistent_slices",
+       [](Parity& p) {
+         // More slices than a warp has lanes, on an emulated device that holds as many blocks; and
+         // several tiles of rows in a block. Blocks exchange the statistics of each row.
+         const auto run = [&](const Unit& unit, std::int64_t width, std::int64_t batch) {
+           check(p, {.unit = &unit, .width = width, .normal = true},
+                 {.steps = 2, .batch = batch, .persistent = true, .max_channels = 1});
+         };
+         setenv("NMT_EMULATED_MULTIPROCESSORS", "6", 1);
+         each_recurrent([&](const Unit& unit) {
+           if (std::string_view(unit.name) != "atr") run(unit, 40, 2);
+         });
+         unsetenv("NMT_EMULATED_MULTIPROCESSORS");
+         each_recurrent([&](const Unit& unit) {
+           if (std::string_view(unit.name) != "atr") run(unit, 12, 70);
+         });
        }},
       {"persistent_inference",
        [](Parity& p) {

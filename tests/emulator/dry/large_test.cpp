@@ -2,87 +2,24 @@
 // emulator refuses other grids and accesses outside of the arguments; an index that wraps within
 // them shows in the bytes that are counted.
 
-#include "config/precision.h"
-#include "dry/dry_run.h"
+#include "dry/large.h"
+
 #include "kernels/attention.h"
+#include "kernels/decoding/top_k.h"
 #include "kernels/layer_norm.h"
 #include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/gemm_batched.h"
 #include "kernels/products/rounded.h"
 #include "kernels/self_attention.h"
 #include "kernels/softmax_loss.h"
-#include "tensor/cuda_device.h"
 
-#include <memory>
 #include <numeric>
-#include <string>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 namespace nmt::test {
 namespace {
-
-// More than 2^31, since the last block that runs is at 95 % of the grid.
-constexpr std::int64_t large = (std::int64_t{1} << 31) / 4 * 5;
-
-class LargeShapes : public testing::Test {
- protected:
-  void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__)
-    GTEST_SKIP() << "accesses are not counted under AddressSanitizer";
-#else
-    dry = std::make_unique<emulator::DryRun>();
-    device = std::make_unique<CudaDevice>(0, Precision::bfloat16);
-    source = device->memory_source();
-#endif
-  }
-  void TearDown() override {
-    for (char* data : memory) source->release(data);
-    source.reset();
-    device.reset();
-    dry.reset();
-  }
-  template <class T = float>
-  T* make(std::int64_t n) {
-    memory.push_back(source->allocate(static_cast<std::size_t>(n) * sizeof(T)));
-    EXPECT_NE(memory.back(), nullptr) << n;
-    return reinterpret_cast<T*>(memory.back());
-  }
-  std::int32_t* upload(const std::vector<std::int32_t>& values) {
-    auto* const to = make<std::int32_t>(std::ssize(values));
-    EXPECT_LE(values.size() * sizeof(std::int32_t), emulator::max_dry_copy);
-    device->to_device(to, values.data(), values.size() * sizeof(std::int32_t));
-    return to;
-  }
-  Cuda on() const {
-    return device->handle();
-  }
-  // The work since the last call, of all kernels whose name begins so.
-  emulator::Work work(const std::string& name) {
-    emulator::Work sum;
-    std::string names;
-    for (const auto& [kernel, work] : dry->work()) {
-      names += kernel + "; ";
-      if (!kernel.starts_with(name)) continue;
-      sum.calls += work.calls;
-      sum.read += work.read;
-      sum.written += work.written;
-    }
-    EXPECT_GT(sum.calls, 0) << "no " << name << " among " << names;
-    dry->clear();
-    return sum;
-  }
-  // Sectors that two rows or blocks share count twice.
-  void expect_written(const std::string& name, double bytes) {
-    EXPECT_NEAR(work(name).written, bytes, 0.03 * bytes) << name;
-  }
-
-  std::unique_ptr<emulator::DryRun> dry;
-  std::unique_ptr<CudaDevice> device;
-  std::unique_ptr<MemorySource> source;
-  std::vector<char*> memory;
-};
 
 TEST_F(LargeShapes, Each) {
   constexpr std::int64_t n = large + 5;
@@ -225,6 +162,81 @@ TEST_F(LargeShapes, Optimizer) {
   EXPECT_NEAR(work("squares_kernel").read, 4.0 * large, 0.04 * large);
   kernels::adam(on(), &slice, 1, step);
   expect_written("update_kernel", (4.0 * 4 + 2) * large);
+}
+
+TEST_F(LargeShapes, ResidualNorm) {
+  kernels::ResidualNorm a;
+  a.width = 1024;
+  a.rows = large / a.width + 1;
+  const std::int64_t n = a.rows * a.width;
+  float *const branch = make(n), *const y = make(n), *const sums = make(2 * a.width);
+  a.x = make(n);
+  a.branch = branch;
+  a.gain = a.bias = make(a.width);
+  a.sum = make(n);
+  a.y = y;
+  a.statistics = make(2 * a.rows);
+  const kernels::Dropout dropout{.p = 0.3f, .key = 1, .stream = 2, .map = {a.rows, a.rows}};
+  kernels::residual_norm(on(), a, dropout);
+  expect_written("residual_norm_kernel", 8.0 * static_cast<double>(n));
+  kernels::residual_norm_backward(
+      on(), a, dropout,
+      {.dy = y, .dx = y, .dbranch = branch, .dgain = sums, .dbias = sums + a.width});
+  EXPECT_GT(work("layer_norm_backward_kernel").written, 8.0 * static_cast<double>(n));
+}
+
+TEST_F(LargeShapes, Dropout) {
+  constexpr std::int64_t width = 1024, rows = large / width + 1, n = rows * width;
+  float *const x = make(n), *const y = make(n);
+  kernels::dropout(on(), rows, width, {}, 0.3f, 1, 2, x, y);
+  expect_written("each: dropout", 4.0 * n);
+  const kernels::RowMap part{.batch = rows, .step = 2 * rows, .first = rows};
+  kernels::dropout(on(), rows, width, part, 0.3f, 1, 2, x, y);
+  expect_written("each: dropout", 4.0 * n);
+}
+
+// A matrix that is packed, transposed or not.
+TEST_F(LargeShapes, Pack) {
+  constexpr std::int64_t k = 61'056, n = 45'001;
+  static_assert(k * n > large);
+  const float* const x = make(k * n);
+  float* const packed = make(k * n);
+  kernels::pack(on(), false, k, n, x, n, packed);
+  expect_written("transpose_kernel", 2.0 * k * n);
+  kernels::pack(on(), true, k, n, x, k, packed);
+  expect_written("each: copy_matrix", 2.0 * k * n);
+}
+
+// The input is rounded, and the planes of the output are written apart.
+TEST_F(LargeShapes, GemmBatched) {
+  constexpr kernels::BlockDiagonal w{4, 2, 256, 128, 256};
+  constexpr std::int64_t rows = large / (w.groups * w.k) + 1, in = w.groups * w.k,
+                         out = w.groups * w.planes * w.n;
+  kernels::gemm_batched(on(), w.product(), false, false, rows, w.n, w.k, make(rows * in), in,
+                        make(in * w.ld), w.ld, 0.0f, make(rows * out), out);
+  const auto done = dry->work();
+  EXPECT_NEAR(done.at("each: gather").written, 2.0 * rows * in, 0.06 * rows * in);
+  EXPECT_NEAR(done.at("each: scatter").written, 4.0 * rows * out, 0.12 * rows * out);
+}
+
+// The logits of a search in parts, and the best of each row.
+TEST_F(LargeShapes, TopK) {
+  constexpr std::int64_t rows = 84'000, vocabulary = 32'768;
+  static_assert(rows * vocabulary > large);
+  const std::int64_t parts = kernels::row_parts(vocabulary);
+  const float* const x = make(rows * vocabulary);
+  auto* const keys = make<std::uint64_t>(rows * parts * 4);
+  float *const sums = make(2 * rows * parts), *const values = make(rows * 4);
+  auto* const columns = make<std::int32_t>(rows * 4);
+  const auto expect_read = [&](const char* name) {
+    EXPECT_NEAR(work(name).read, 4.0 * rows * vocabulary, 0.12 * rows * vocabulary) << name;
+  };
+  kernels::best_of_parts(on(), rows, vocabulary, x, 4, {}, keys, sums);
+  expect_read("best_of_parts_kernel");
+  kernels::join_parts(on(), rows, {parts, 4, keys, sums}, values, columns, make(rows));
+  dry->clear();
+  kernels::top_k(on(), rows, vocabulary, x, 4, {}, values, columns);
+  expect_read("top_k_kernel");
 }
 
 }  // namespace
