@@ -3,6 +3,9 @@ rows of the parity table (tests/cuda); one of them must fail."""
 import typing
 
 
+FOLDER = "cuda/kernels/"
+
+
 class Fault(typing.NamedTuple):
     name: str
     file: str
@@ -14,7 +17,7 @@ class Fault(typing.NamedTuple):
 
 def faults_of(file, *rows):
     """rows: (name, text, replacement, what it breaks, names of tests)."""
-    return [Fault(name, f"cuda/kernels/{file}", text, replacement, breaks, tuple(tests.split()))
+    return [Fault(name, FOLDER + file, text, replacement, breaks, tuple(tests.split()))
             for name, text, replacement, breaks, tests in rows]
 
 

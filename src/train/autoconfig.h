@@ -28,7 +28,7 @@ std::int64_t held_out_pairs(std::int64_t pairs);
 /// it did.
 bool choose_positions(ModelSpec& model, const DataSpec& data);
 
-/// Chooses the GRU for translation models without blocks and fewer than 100,000 pairs: its BLEU is
+/// Chooses the GRU for translation models without blocks and fewer than 500,000 pairs: its BLEU is
 /// as high as that of the default unit after ten minutes, and higher later
 /// (docs/benchmarks/results.md, "Unit of small corpora"). Returns whether it did. For settings that
 /// do not mention a unit.

@@ -48,8 +48,8 @@ TEST(AutoConfig, SmallCorporaGetAGru) {
     return after;
   };
   const auto same = [](ModelSpec&) {};
-  EXPECT_EQ(unit(99'999, same), "gru gru");
-  EXPECT_EQ(unit(100'000, same), "lrn lrn");
+  EXPECT_EQ(unit(499'999, same), "gru gru");
+  EXPECT_EQ(unit(500'000, same), "lrn lrn");
   EXPECT_EQ(unit(5'000, [](ModelSpec& m) { m.type = ModelType::rnnsearch; }), "gru gru");
   EXPECT_EQ(unit(5'000, [](ModelSpec& m) { m.type = ModelType::block; }), "lrn lrn");
   EXPECT_EQ(unit(5'000, [](ModelSpec& m) { m.dec_cell = "ssru"; }), "lrn ssru");
