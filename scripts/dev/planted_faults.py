@@ -3,9 +3,6 @@ rows of the parity table (tests/cuda); one of them must fail."""
 import typing
 
 
-FOLDER = "cuda/kernels/"
-
-
 class Fault(typing.NamedTuple):
     name: str
     file: str
@@ -17,7 +14,7 @@ class Fault(typing.NamedTuple):
 
 def faults_of(file, *rows):
     """rows: (name, text, replacement, what it breaks, names of tests)."""
-    return [Fault(name, FOLDER + file, text, replacement, breaks, tuple(tests.split()))
+    return [Fault(name, "cuda/kernels/" + file, text, replacement, breaks, tuple(tests.split()))
             for name, text, replacement, breaks, tests in rows]
 
 
@@ -224,8 +221,8 @@ PERSISTENT = [
          "tensor cores' parts of a sum are lost", "persistent_bfloat16"),
         ("slice_product.tensor_store", "if (i >= row_tiles || j >= tiles_) continue;", "if (i >= row_tiles || j > tiles_ - 1 - tiles_ / 3) continue;",
          "the last tile of a warp's columns is not stored", "persistent_bfloat16"),
-        ("slice_product.float_sum", "to = accumulate ? to + sum_[i][j] : sum_[i][j];", "to = sum_[i][j];",
-         "parts of a sum are lost", "persistent_units persistent_sizes"),
+        ("slice_product.float_sum", "sum_[i][j] += x[i].w * w.w;", "sum_[i][j] += x[i].w * w.z;",
+         "a channel's weight is another one's", "persistent_units"),
         ("slice_product.copies", "for (int copy = 1; copy < l.copies; ++copy)", "for (int copy = 2; copy < l.copies; ++copy)",
          "the second part of a sum is lost", "persistent_units persistent_sizes"),
         ("slice_product.factors", "if (factors)\n#pragma unroll\n    for (int e = 0; e < 4; ++e) to[e] *= factors[e];",

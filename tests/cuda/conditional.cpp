@@ -18,6 +18,7 @@ struct ConditionalSizes {
   bool pending = false;       ///< the step normalizes the projections; with one step
   bool copies = false;        ///< copies rounded for products; CUDA only
   bool copies_sizes = false;  ///< sizes that allow them
+  bool wide = false;          ///< heads so wide that threads do not share their columns
 };
 
 // On the CPU x is normalized before the step.
@@ -40,7 +41,10 @@ void with_buffers(Parity& p, const CellSizes& c, const ConditionalSizes& s, cons
   const std::int64_t n = s.steps * s.batch, h = c.width, source = 7, heads = 2,
                      space = s.copies_sizes ? 16 : 10, wide = unit.inputs * h;
   const std::int64_t sentences = s.backward ? s.batch : 2, kept = s.backward ? n : s.batch,
-                     width = (s.copies_sizes ? 16 : 12) * c.groups,
+                     width = (s.wide           ? 2064
+                              : s.copies_sizes ? 16
+                                               : 12) *
+                             c.groups,
                      attended = !s.projected     ? width
                                 : s.copies_sizes ? 24
                                                  : 14;
@@ -271,8 +275,8 @@ std::vector<ParityRow> conditional_parity() {
              for (const bool normal : {false, true})
                same_bits(p, {.unit = &unit, .width = 24, .normal = normal},
                          {.projected = projected});
-         // Heads of more columns than a block has threads to share them.
-         same_bits(p, {.unit = &units()[0], .width = 24}, {.kind = AttentionKind::dot});
+         same_bits(p, {.unit = &units()[0], .width = 24},
+                   {.kind = AttentionKind::dot, .wide = true});
        }},
       {"conditional_decoding",
        [](Parity& p) {
