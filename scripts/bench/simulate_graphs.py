@@ -3,8 +3,8 @@
 sentences with log-normal lengths (like WMT's: a median of 25 tokens, at most 100), grouped by length
 within 20,000 pairs, through the rule of cuda/runtime/graph_room.h, with the shapes as they are and
 rounded up. Prints the shapes, and the shares of updates that replay or capture a graph. With --ranks,
-every rank takes each Nth sentence of a batch and has graphs of its own; an update replays where those
-of all ranks do."""
+every rank takes each Nth sentence of a batch and has graphs of its own, of which rounded shapes hold
+the share of each rank; an update replays where those of all ranks do."""
 import argparse
 import collections
 import math
@@ -63,9 +63,15 @@ def shape(pairs):
     return max(s for s, _ in pairs), max(t for _, t in pairs), len(pairs), sum(t for _, t in pairs)
 
 
-def key(batch, rounds):
-    s, t, b, tokens = batch
+def share(batch, rank, ranks):
+    """The shape of a rank's share, and the steps and sentences that hold the share of each rank."""
+    return shape(batch[rank::ranks]), (*shape(batch)[:2], -(-len(batch) // ranks))
+
+
+def key(own, rounds):
+    (s, t, b, tokens), of_shares = own
     if rounds:
+        s, t, b = of_shares
         s, t, b = round_length(s, 8), round_length(t, 4), round_length(b, 8)
     return s, t, b, round_tokens(tokens, t * b)
 
@@ -127,7 +133,7 @@ def main():
         if len(batch) < args.ranks:
             parser.error(f"--words {args.words}: a batch has {len(batch)} sentences for {args.ranks} ranks")
         for rank, own in enumerate(made):
-            own.append(shape(batch[rank::args.ranks]))
+            own.append(share(batch, rank, args.ranks))
 
     def percent(results, of_all):
         return 100 * len(of_all(*results)) / args.updates

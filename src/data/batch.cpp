@@ -118,8 +118,10 @@ Batch take(const Batch& batch, const Share& share) {
   NMT_CHECK(share.rank >= 0 && share.rank < share.size,
             "batch: rank {} is not below the number of processes {}", share.rank, share.size);
   if (share.rank >= batch.sentences) return {};
-  return part_of(batch,
-                 {share.rank, (batch.sentences - share.rank - 1) / share.size + 1, share.size});
+  Batch part =
+      part_of(batch, {share.rank, (batch.sentences - share.rank - 1) / share.size + 1, share.size});
+  part.of_shares = {(batch.sentences - 1) / share.size + 1, batch.source_steps, batch.target_steps};
+  return part;
 }
 
 }  // namespace nmt

@@ -13,6 +13,12 @@ struct BatchPosition {
   bool operator==(const BatchPosition&) const = default;
 };
 
+/// Sentences and steps of a padded batch.
+struct BatchShape {
+  int sentences = 0, source_steps = 0, target_steps = 0;
+  bool operator==(const BatchShape&) const = default;
+};
+
 /// What the model of a task reads besides the members of Batch.
 class BatchExtra {
  public:
@@ -38,6 +44,9 @@ struct Batch {
   std::int64_t target_tokens = 0;        ///< without padding
   /// Position in the full batch, when this is a part; dropout draws the masks of the full batch.
   BatchPosition place;
+  /// Of the share of one of several processes: a shape that holds the share of each of them, in
+  /// which in_round_shape() pads it. Else zeros.
+  BatchShape of_shares;
   /// Language model: position of step 0 in the streams; 0 in a batch of whole sentences.
   std::int64_t first_step = 0;
   std::shared_ptr<const BatchExtra> extra;  ///< null if the task needs none

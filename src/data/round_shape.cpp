@@ -33,9 +33,10 @@ std::int64_t round_tokens(std::int64_t tokens, std::int64_t padded) {
 Batch in_round_shape(const Batch& batch) {
   Batch out = batch;
   const int b = batch.sentences;
-  out.sentences = round_length(b, 8);
-  out.source_steps = round_length(batch.source_steps, 8);
-  out.target_steps = round_length(batch.target_steps, 4);
+  const BatchShape& shares = batch.of_shares;
+  out.sentences = round_length(std::max(b, shares.sentences), 8);
+  out.source_steps = round_length(std::max(batch.source_steps, shares.source_steps), 8);
+  out.target_steps = round_length(std::max(batch.target_steps, shares.target_steps), 4);
   if (out.sentences == b && out.source_steps == batch.source_steps &&
       out.target_steps == batch.target_steps)
     return out;

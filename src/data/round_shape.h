@@ -18,7 +18,9 @@ std::int64_t round_tokens(std::int64_t tokens, std::int64_t padded);
 /// The batch with more padding, so that fewer shapes occur and recurring work can be replayed
 /// (Backend::replays): source steps and sentences are rounded up to multiples of at most 8, target
 /// steps to multiples of at most 4. Added sentences have one source token and no target, so they
-/// contribute nothing to the loss and its gradients. Dropout masks stay those of the batch.
+/// contribute nothing to the loss and its gradients. Dropout masks stay those of the batch. The
+/// shares of several processes get the same shape (Batch::of_shares), so that the processes replay
+/// the same batches.
 Batch in_round_shape(const Batch& batch);
 
 }  // namespace nmt

@@ -76,8 +76,22 @@ struct TrainingData::Impl {
     if (!queue->push(std::move(item))) throw Stopped();
   }
   void produce(LoaderState at);
+  BatchShape shape_of_shares(const Window& window, const std::vector<std::size_t>& pairs) const;
   Item item(const Window& window, const std::vector<std::size_t>& pairs) const;
 };
+
+// A shape that holds the share of each process.
+BatchShape TrainingData::Impl::shape_of_shares(const Window& window,
+                                               const std::vector<std::size_t>& pairs) const {
+  std::size_t source = 0, target = 0;
+  for (const std::size_t i : pairs) {
+    source = std::max(source, window.pairs[i].source.size() + 1);
+    target = std::max(target, window.pairs[i].target.size() + 1);
+  }
+  const auto size = static_cast<std::size_t>(share.size);
+  return {static_cast<int>((pairs.size() + size - 1) / size), static_cast<int>(source),
+          static_cast<int>(target)};
+}
 
 Item TrainingData::Impl::item(const Window& window, const std::vector<std::size_t>& pairs) const {
   std::vector<const Ids*> sources, targets;
@@ -96,6 +110,7 @@ Item TrainingData::Impl::item(const Window& window, const std::vector<std::size_
   made.batch.lines = std::move(from);
   if (loading.alignments) made.batch.extra = std::make_shared<BatchLinks>(std::move(links));
   made.batch.place = {share.rank, share.size, static_cast<int>(pairs.size())};
+  if (share.size > 1) made.batch.of_shares = shape_of_shares(window, pairs);
   return made;
 }
 

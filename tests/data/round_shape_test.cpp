@@ -36,7 +36,8 @@ TEST(RoundShape, IsThatOfTheSimulation) {
   EXPECT_EQ(lines, 270);
 }
 
-TEST(RoundShape, KeepsSentencesAndCountsNoMore) {
+// 17 sentences with at most 9 tokens in the source and 13 in the target, without </s>.
+Batch example() {
   std::vector<Ids> sources, targets;
   for (int i = 0; i < 17; ++i) {
     sources.push_back(Ids(static_cast<std::size_t>(1 + i % 9), 10 + i));
@@ -47,7 +48,25 @@ TEST(RoundShape, KeepsSentencesAndCountsNoMore) {
     source_pointers.push_back(&sources[static_cast<std::size_t>(i)]);
     target_pointers.push_back(&targets[static_cast<std::size_t>(i)]);
   }
-  const Batch batch = make_batch(source_pointers, target_pointers, 1, 2);
+  return make_batch(source_pointers, target_pointers, 1, 2);
+}
+
+TEST(RoundShape, IsOneForAllShares) {
+  const Batch batch = example();
+  for (const int size : {2, 3, 5, 17})
+    for (int rank = 0; rank < size; ++rank) {
+      const Batch share = take(batch, {rank, size}), round = in_round_shape(share);
+      EXPECT_EQ(round.sentences, round_length((17 + size - 1) / size, 8)) << size << ' ' << rank;
+      EXPECT_EQ(round.source_steps, 10);
+      EXPECT_EQ(round.target_steps, 14);
+      EXPECT_EQ(round.target_tokens, share.target_tokens);
+      // A part of a share, as after memory ran out, is as small as it can be.
+      EXPECT_EQ(slice(share, 0, 1).of_shares, BatchShape{});
+    }
+}
+
+TEST(RoundShape, KeepsSentencesAndCountsNoMore) {
+  const Batch batch = example();
   const Batch round = in_round_shape(batch);
   EXPECT_EQ(round.sentences, 18);
   EXPECT_EQ(round.source_steps, 10);

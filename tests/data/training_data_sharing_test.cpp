@@ -39,6 +39,7 @@ TEST_F(TrainingDataTest, SharesAreTheBatches) {
             const Batch batch = shared.next(), expected = take(whole[i], {rank, size});
             EXPECT_TRUE(same(batch, expected)) << size << ' ' << rank << ' ' << i;
             EXPECT_TRUE(batch.sentences == 0 || batch.place == expected.place);
+            EXPECT_TRUE(batch.sentences == 0 || batch.of_shares == expected.of_shares);
             EXPECT_EQ(shared.state(), states[i + 1]);
             EXPECT_EQ(shared.drops(), drops[i]);
           }
