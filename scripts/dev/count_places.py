@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Counts the places that adding a unit, an op, an option, an architecture and a program touches: adds
-one of each to a copy of the tree, builds the copy without CUDA, uses what was added, and prints the
+"""Counts the places that adding a unit, a unit with a matrix state, an op, an option, an architecture
+and a program touches: adds one of each to a copy of the tree, builds the copy without CUDA, uses what was added, and prints the
 files and lines.
 
-    count_places.py [--scratch DIR] [--only unit,op,option,architecture,program] [--no-build]
+    count_places.py [--scratch DIR] [--only unit,matrix-unit,...] [--no-build]
 
 The copy stays in the scratch folder when one is named. Exit status 1 where an addition does not
 work, or where its anchor is no longer in the tree."""
@@ -195,6 +195,23 @@ def use_unit(copy):
     copy.program("autograd_tests", "--gtest_filter=*trial*")
 
 
+def add_matrix_unit(copy):
+    gla = (copy.root / "src/units/matrix/gla.h").read_text()
+    copy.create("src/units/matrix/attempt.h", gla.replace("Gla", "Attempt").replace("1.0 / 16", "1.0 / 8"))
+    copy.edit("src/units/units.def", 'NMT_MATRIX_UNIT("gla"',
+              'NMT_MATRIX_UNIT("attempt", "", Attempt)\n')
+
+
+def use_matrix_unit(copy):
+    expect("attempt" in copy.program("nmt-train", "--help"), "--help names the unit")
+    copy.train("matrix_unit.model", "--dec-depth", "1", "--unit", "attempt")
+    copy.program("nmt-translate", "--model", "matrix_unit.model", text="The man sees a lamp.\n")
+    expect("attempt" in copy.program("nmt-info", "matrix_unit.model"), "nmt-info names the unit")
+    out = copy.program("autograd_tests", "--gtest_filter=*attempt*")
+    expect("[  PASSED  ] 0 tests" not in out, "the op table checks the unit's gradients")
+    copy.program("kernels_tests", "--gtest_filter=MatrixUnits.*:Units.*")
+
+
 def add_op(copy):
     for name, text in RELU.items():
         copy.create(name, text)
@@ -266,8 +283,8 @@ def use_program(copy):
     expect("Usage: nmt-trial" in copy.program("nmt-trial", "--help"), "the program runs")
 
 
-ADDITIONS = {"unit": (add_unit, use_unit), "op": (add_op, use_op),
-             "option": (add_option, use_option),
+ADDITIONS = {"unit": (add_unit, use_unit), "matrix-unit": (add_matrix_unit, use_matrix_unit),
+             "op": (add_op, use_op), "option": (add_option, use_option),
              "architecture": (add_architecture, use_architecture),
              "program": (add_program, use_program)}
 
@@ -295,7 +312,8 @@ def main():
                      "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g0")
             targets = ["nmt-train", "nmt-info", "nmt-translate"]
             targets += ["nmt-trial"] if "program" in chosen else []
-            targets += ["autograd_tests"] if {"unit", "op"} & set(chosen) else []
+            targets += ["autograd_tests"] if {"unit", "matrix-unit", "op"} & set(chosen) else []
+            targets += ["kernels_tests"] if "matrix-unit" in chosen else []
             copy.run("cmake", "--build", "build", "-j2", "--target", *targets)
             for _, use in chosen.values():
                 use(copy)

@@ -34,9 +34,10 @@ bool selects_gpu(const DeviceChoice& choice, std::string& why_not) {
   return CudaDevice::count(why_not) > 0;
 }
 
-// Threads of the pool: of one worker if --workers is given.
-int pool_threads(const ComputeSpec& spec) {
-  if (spec.cpu_threads > 0 || spec.workers < 2) return spec.cpu_threads;
+// Threads of the pool: of one worker if --workers is given, but for training, all of them.
+int pool_threads(const ComputeSpec& spec, ComputeUse use) {
+  if (spec.cpu_threads > 0 || spec.workers < 2 || use == ComputeUse::training)
+    return spec.cpu_threads;
   return std::max(1, allowed_processors() / spec.workers);
 }
 
@@ -57,7 +58,7 @@ AutomaticPrecision automatic_precision(ProductChoice products, ComputeUse use, T
 }  // namespace
 
 Compute::Compute(const ComputeSpec& spec, ComputeUse use)
-    : pool_(pool_threads(spec)),
+    : pool_(pool_threads(spec, use)),
       workers_(spec.workers > 0 ? spec.workers : pool_.size()),
       shares_threads_(spec.workers == 0),
       products_(spec.products),
@@ -168,6 +169,11 @@ const kernels::ProductLibrary* Compute::products() {
   return library;
 }
 
+int Compute::worker_threads() const {
+  if (shares_threads_) return 1;
+  return use_ == ComputeUse::training ? std::max(1, pool_.size() / workers_) : pool_.size();
+}
+
 std::string Compute::memory_used(const Arena& arena) const {
   if (!cuda_) return "";
   const auto megabytes = [](std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); };
@@ -188,7 +194,8 @@ std::string Compute::describe(const std::string& program) const {
   const std::string name = cuda_ ? cuda_->name() : processor();
   const std::string place = cuda_ ? fmt::format("cuda:{}", cuda_->index()) : "cpu";
   std::string threads = counted(pool_.size(), "thread");
-  if (!shares_threads_) threads = counted(workers_, "worker") + " of " + threads;
+  if (!shares_threads_ && use_ == ComputeUse::inference)
+    threads = counted(workers_, "worker") + " of " + threads;
   const auto in_brackets = [](const std::string& text) {
     return text.empty() ? "" : " (" + text + ")";
   };

@@ -29,7 +29,7 @@ class Compute {
   /// or CUDA graphs "on" on the CPU; cuDNN in bfloat16 or not installed; oneDNN in bfloat16.
   explicit Compute(const ComputeSpec& spec, ComputeUse use = ComputeUse::inference);
 
-  /// The threads of one worker, or of all of them if shares_threads().
+  /// The threads of one worker, or of all of them if shares_threads() and for training.
   ThreadPool& pool() { return pool_; }
   /// That of products: --precision, or what `auto` has chosen.
   Precision precision() const { return precision_; }
@@ -37,6 +37,8 @@ class Compute {
   int workers() const { return workers_; }
   /// Whether the workers are the threads of pool() (--workers auto).
   bool shares_threads() const { return shares_threads_; }
+  /// Threads of each worker. For training, --workers divides --cpu-threads in validations.
+  int worker_threads() const;
   Cpu cpu() { return {&pool_}; }
   /// The GPU, or null on the CPU.
   CudaDevice* cuda() { return cuda_.get(); }

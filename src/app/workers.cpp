@@ -8,7 +8,7 @@ Workers::Workers(Compute& compute, const Share& share) {
   if (!compute.shares_threads()) pool_ = std::make_unique<ThreadPool>(workers);
   crew_.pool = pool_ ? pool_.get() : &compute.pool();
   for (int i = 0; i < workers; ++i) {
-    Place& place = places_.emplace_back(pool_ ? compute.pool().size() : 1);
+    Place& place = places_.emplace_back(compute.worker_threads());
     Context context = compute.context(place.arena);
     context.cpu.pool = &place.pool;
     place.scorer = share(context);

@@ -33,7 +33,7 @@ std::vector<Option> list(ComputeSpec& s) {
           Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
               .with_role(Role::compute),
           Option("products", &s.products,
-                 "GEMM of CPU training; own: thread-independent results; auto: oneDNN where it is "
+                 "GEMM of CPU training; own: thread-independent products; auto: oneDNN where it is "
                  "faster")
               .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,
@@ -51,7 +51,9 @@ std::vector<Option> fields(ComputeSpec& spec, const ComputeSpec& defaults) {
 }
 
 std::vector<Option> training_fields(ComputeSpec& spec) {
-  std::vector<Option> options = without({"workers"}, fields(spec));
+  std::vector<Option> options = fields(spec);
+  named(options, "workers").help =
+      "batches of a validation at a time on the CPU, which share the threads; auto: one per thread";
   named(options, "precision").words = {"auto", "float32", "tf32", "bfloat16"};
   named(options, "precision").help =
       "matmul input precision; auto: bfloat16 where it is faster; tf32: GPU";

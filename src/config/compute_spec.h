@@ -16,7 +16,7 @@ enum class GraphUse {
 /// GEMM implementation of training on the CPU.
 enum class ProductChoice {
   automatic,  ///< oneDNN, if it is installed, for shapes where it is faster, else own GEMM
-  own,        ///< own GEMM; results do not depend on the number of threads
+  own,        ///< own GEMM; no product depends on the number of threads
   onednn      ///< oneDNN for all products that it can compute, own GEMM for the others
 };
 /// Implementation of recurrent layers on a GPU.
@@ -44,7 +44,7 @@ struct EnumNames<RecurrenceChoice> {
 struct ComputeSpec {
   std::string device = "cpu";  ///< as parse_device() reads it
   int workers = 0;             ///< batches at a time on the CPU; 0 ("auto"): one per thread
-  int cpu_threads = 0;         ///< 0: one per processor; per worker if `workers` is given
+  int cpu_threads = 0;         ///< 0: one per processor; per worker if `workers` is given, but for training
   /// None ("auto"): that of the model; in training, bfloat16 where it is faster than float32.
   std::optional<Precision> precision;
   RecurrenceChoice recurrences = RecurrenceChoice::own;

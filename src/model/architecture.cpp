@@ -30,6 +30,16 @@ const Architecture& architecture_of(const ModelSpec& spec) {
   return rows[static_cast<std::size_t>(spec.type)];
 }
 
+bool encoder_attends(const ModelSpec& spec) {
+  return architecture_of(spec).has_blocks() && spec.block.encoder_mixer == EncoderMixer::attention;
+}
+
+std::vector<std::string> units_of(const ModelSpec& spec) {
+  if (spec.task == Task::tagging || spec.task == Task::classification) return {spec.enc_cell};
+  if (spec.task == Task::language_model || encoder_attends(spec)) return {spec.dec_cell};
+  return {spec.enc_cell, spec.dec_cell};
+}
+
 std::string architecture_names(bool (*condition)(const Architecture&)) {
   std::vector<std::string> names;
   for (const Architecture& row : rows)

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nmt {
 
@@ -81,6 +82,10 @@ struct Architecture {
 std::span<const Architecture> architectures();
 /// The row of spec.type.
 const Architecture& architecture_of(const ModelSpec& spec);
+/// Whether the layers of the encoder are of self-attention instead of units.
+bool encoder_attends(const ModelSpec& spec);
+/// The units that the model of spec.task has: of the encoder, of the decoder, or of both in turn.
+std::vector<std::string> units_of(const ModelSpec& spec);
 /// "a, b and c": the names of the rows that satisfy a condition.
 std::string architecture_names(bool (*condition)(const Architecture&));
 

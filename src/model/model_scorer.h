@@ -16,6 +16,7 @@ class ModelScorer : public StepScorer {
   /// The same with the weights of `frozen` in a context of its own, for another thread (Model).
   ModelScorer(const Model& frozen, const Context& context, std::int32_t bos, std::int32_t eos);
   using StepScorer::begin;
+  Model& model() { return model_; }
   int vocabulary() const override;
   std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources,
                                   bool want_attention) override;

@@ -45,10 +45,11 @@ std::int64_t held_out_pairs(std::int64_t pairs) {
 }
 
 bool choose_positions(ModelSpec& model, const DataSpec& data) {
-  const auto has_some = [&](const std::string& cell) {
-    return unit_settings(model, cell).unit->position_vectors > 0;
-  };
-  if (model.positions != 0 || !(has_some(model.enc_cell) || has_some(model.dec_cell))) return false;
+  const std::vector<std::string> units = units_of(model);
+  const bool has_some = std::any_of(units.begin(), units.end(), [&](const std::string& unit) {
+    return unit_settings(model, unit).unit->position_vectors > 0;
+  });
+  if (model.positions != 0 || !has_some) return false;
   model.positions = data.max_length;
   return true;
 }

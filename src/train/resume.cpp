@@ -9,7 +9,7 @@ std::string refusal(const config::Option& option, const std::string& before, con
                     bool holds_out) {
   using config::Role;
   switch (option.role) {
-    case Role::shape: return "the shapes of the weights depend on it";
+    case Role::shape: return "the model depends on it";
     case Role::initialization: return "the weights were initialized with it";
     case Role::vocabulary: return "the embeddings depend on the vocabulary";
     case Role::hold_out:

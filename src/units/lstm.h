@@ -17,6 +17,7 @@ template <CellInput cell_input>
 struct Lstm {
   static constexpr int inputs = 4, recurrents = cell_input == CellInput::xh ? 4 : 0, late = 0,
                        vectors = 0, states = 2;
+  static constexpr int linear_state = recurrents > 0 ? -1 : 1;
   static constexpr bool bias = true;
   static constexpr BiasOf place = recurrents > 0 ? BiasOf::state : BiasOf::input;
   // Jozefowicz et al. (ICML 2015) raise the bias of the forget gate alone, to 1.

@@ -1,7 +1,10 @@
 #include "app/train/validation.h"
 
+#include "model/model.h"
 #include "text/vocabulary/train_vocabulary.h"
 
+#include <cmath>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,21 +14,86 @@
 namespace nmt::app {
 namespace {
 
-TEST(TranslationValidator, TriesTheSentenceThatIsLongestWithItsContext) {
+Vocabulary small_vocabulary() {
   const std::string text = "a lamp is red\nthe door is old\nwe see it\n";
-  const Vocabulary vocabulary = train_vocabulary(
-                                    1, [&](std::int64_t) { return std::string_view(text); },
-                                    {.size = 30, .max_line_bytes = 1000}, "test")
-                                    .vocabulary;
-  const DevelopmentSet set{
-      .sources = {"the door is old, red and old", "a lamp", "it", "we see a door"},
-      .references = {"a", "a", "a", "a"},
-      .contexts = {{}, {"we"}, {"the door is old and red", "a lamp is red"}, {"it"}}};
+  return train_vocabulary(
+             1, [&](std::int64_t) { return std::string_view(text); },
+             {.size = 30, .max_line_bytes = 1000}, "test")
+      .vocabulary;
+}
+
+ModelSpec small_model() {
   ModelSpec model;
   model.type = ModelType::rnnsearch;
   model.enc_cell = model.dec_cell = "gru";
   model.enc_depth = model.dec_depth = 1;
   model.dim_emb = model.dim_rnn = 8;
+  model.dropout_emb = model.dropout_rnn = 0;
+  return model;
+}
+
+// More pairs than a batch of the cross-entropy holds, which several workers share.
+TEST(TranslationValidator, IsTheSameWithAnyThreadsAndWorkers) {
+  const Vocabulary vocabulary = small_vocabulary();
+  DevelopmentSet set;
+  const char* const words[] = {"a lamp", "the door is old", "we see it and a red door", "it is"};
+  for (int i = 0; i < 900; ++i) {
+    set.sources.emplace_back(words[i % 4]);
+    set.references.emplace_back(words[(i / 4) % 4]);
+  }
+  const ModelSpec model = small_model();
+  SearchSpec search;
+  search.beam_size = 2;
+  search.max_length = 20;
+  std::map<std::string, double> expected;
+  for (const auto& [threads, workers] : {std::pair(1, 0), {2, 0}, {3, 0}, {4, 2}, {2, 4}, {3, 1}}) {
+    ComputeSpec spec = float32_compute();
+    spec.cpu_threads = threads;
+    spec.workers = workers;
+    Compute compute(spec, ComputeUse::training);
+    const std::unique_ptr<Arena> arena = compute.new_arena();
+    Model source(model, vocabulary.size(), vocabulary.size(), compute.context(*arena), 3);
+    TranslationValidator validator(
+        model, {ValidMetric::bleu, ValidMetric::cross_entropy, ValidMetric::perplexity}, 0, search,
+        vocabulary, vocabulary, set, compute);
+    const train::CopyWeights weights = [&](ParameterSet& to) {
+      auto from = source.parameters().all().cbegin();
+      for (Parameter& parameter : to.all()) {
+        std::copy_n(from->value.f32(), from->value.elements(), parameter.value.f32());
+        ++from;
+      }
+    };
+    validator.dry_run(weights);
+    std::map<std::string, double> found;
+    for (const auto& metric : validator.validate(weights, {})) found[metric.name] = metric.value;
+    ASSERT_EQ(found.size(), 3u);
+    EXPECT_DOUBLE_EQ(found["perplexity"], std::exp(found["cross-entropy"]));
+    if (expected.empty()) {
+      expected = found;
+      // All pairs in one batch, by the model as it trains.
+      std::vector<Ids> ids;
+      std::vector<const Ids*> sources, targets;
+      ids.reserve(2 * set.sources.size());
+      for (std::size_t i = 0; i < set.sources.size(); ++i) {
+        sources.push_back(&ids.emplace_back(vocabulary.encode(set.sources[i])));
+        targets.push_back(&ids.emplace_back(vocabulary.encode(set.references[i])));
+      }
+      const BatchLoss loss =
+          source.evaluate(make_batch(sources, targets, vocabulary.bos(), vocabulary.eos()));
+      EXPECT_NEAR(found["cross-entropy"], loss.cross_entropy / static_cast<double>(loss.tokens),
+                  1e-5);
+    }
+    EXPECT_EQ(found, expected) << threads << " threads, " << workers << " workers";
+  }
+}
+
+TEST(TranslationValidator, TriesTheSentenceThatIsLongestWithItsContext) {
+  const Vocabulary vocabulary = small_vocabulary();
+  const DevelopmentSet set{
+      .sources = {"the door is old, red and old", "a lamp", "it", "we see a door"},
+      .references = {"a", "a", "a", "a"},
+      .contexts = {{}, {"we"}, {"the door is old and red", "a lamp is red"}, {"it"}}};
+  ModelSpec model = small_model();
   ComputeSpec threads = float32_compute();
   threads.cpu_threads = 1;
   Compute compute(threads);

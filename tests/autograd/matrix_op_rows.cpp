@@ -98,7 +98,6 @@ std::vector<OpRow> matrix_op_rows() {
 #define NMT_MATRIX_UNIT(the_name, the_variant, ...) \
   add_rows<__VA_ARGS__>(rows, kernels::matrix_units()[line++]);
 #include "units/units.def"
-#undef NMT_MATRIX_UNIT
 #undef NMT_UNIT
   return rows;
 }

@@ -253,6 +253,7 @@ struct Storage {
 
 template <class U>
 void check_scan(const kernels::Unit& unit, Rng& rng, std::int64_t part, bool masked, bool reverse) {
+  if (!equations.contains(unit.name)) return;  // the gradients are checked in autograd_tests
   Operands operands(unit, rng, part, masked, reverse);
   Storage<double> s(operands);
   for (std::int64_t b = 0; b < s.a.batch; ++b)
@@ -305,7 +306,6 @@ TEST(MatrixUnits, equations_and_gradients) {
   EXPECT_STREQ(kernels::matrix_units()[line].name, the_name);                   \
   ++line;
 #include "units/units.def"
-#undef NMT_MATRIX_UNIT
 #undef NMT_UNIT
   EXPECT_EQ(line, kernels::matrix_units().size());
 }
@@ -338,7 +338,6 @@ TEST(MatrixUnits, writes_are_affine_in_what_they_read) {
     return __VA_ARGS__::write(step, p);                                    \
   })) << name;
 #include "units/units.def"
-#undef NMT_MATRIX_UNIT
 #undef NMT_UNIT
   EXPECT_FALSE(
       is_affine<Gdn>(rng, [](const auto& step, double p) { return Gdn::write(step, p) + p * p; }));

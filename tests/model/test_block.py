@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Blocks from end to end: scores against numpy, batches, programs over a block model, bad settings.
 Usage: test_block.py BIN_DIR [test names]"""
+import functools
 import json
 import pathlib
 import struct
@@ -31,6 +32,7 @@ HEADS, K = 2, 3
 STATE = ["--state-heads", str(HEADS), "--state-width", str(K)]
 SETTINGS = {
     "attention": ATTENTION,
+    "attention-without-positions": [*ATTENTION, "--encoder-positions", "none"],
     "alternating": ["--unit", "rglru", "--feed-forward-width", "18", "--convolution", "3"],
     "joined": ["--unit", "ssru", "--encoder-directions", "joined", "--gate-branch", "silu",
                "--convolution", "2", "--decoder-feed-forward", "relu", "--dim-attention", "8"],
@@ -38,6 +40,7 @@ SETTINGS = {
     "gla-gdn": ["--enc-cell", "gla", "--dec-cell", "gdn", "--feed-forward", "none", *STATE],
     "mlstm-mamba": ["--enc-cell", "mlstm", "--dec-cell", "mamba", "--feed-forward", "none",
                     "--convolution", "2", *STATE],
+    "joined-gla": ["--unit", "gla", "--encoder-directions", "joined", "--feed-forward", "none", *STATE],
     "hgrn2": ["--unit", "hgrn2", "--feed-forward", "none", *STATE],
 }
 
@@ -173,7 +176,7 @@ class Reference:
             y[k:] += w * ahead[:max(len(x) - k, 0)]
         return y[::-1] if backward else y
 
-    def matrix_unit(self, name, cell, x, backward):
+    def matrix_unit(self, cell, name, x, backward=False):
         """Equations of the papers that docs/reference/units.md names, with whole matrices."""
         t, (equations, planes, scalars), size = self.t, MATRIX_UNITS[cell], H // HEADS
         if name + ".convolution" in t:
@@ -196,12 +199,11 @@ class Reference:
 
     def gated(self, name, x, directions):
         t, cell = self.t, self.s["enc-cell" if name.startswith("encoder") else "dec-cell"]
-        if cell in MATRIX_UNITS:
-            return self.joined(name, x, self.matrix_unit(name, cell, x, directions == "backward"))
+        run = functools.partial(self.matrix_unit, cell) if cell in MATRIX_UNITS else self.unit
         if directions == "both":
-            h = np.concatenate([self.unit(name + ".forward", x), self.unit(name + ".backward", x, True)], -1)
+            h = np.concatenate([run(name + ".forward", x), run(name + ".backward", x, True)], -1)
         else:
-            h = self.unit(name, x, directions == "backward")
+            h = run(name, x, directions == "backward")
         return self.joined(name, x, h)
 
     def joined(self, name, x, h):
@@ -214,7 +216,8 @@ class Reference:
     def self_attention(self, name, x):
         heads, size = self.s["encoder-heads"], E // self.s["encoder-heads"]
         joined = (x @ self.t[name + ".joined_projection"]).reshape(len(x), heads, 3, size)
-        angle = np.exp(1j * np.arange(len(x))[:, None] * 10000.0 ** (-2 * np.arange(size // 2) / size))
+        steps = np.arange(len(x)) * (self.s["encoder-positions"] == "rotary")
+        angle = np.exp(1j * steps[:, None] * 10000.0 ** (-2 * np.arange(size // 2) / size))
         out = []
         for head in range(heads):
             q, k, v = (joined[:, head, part] for part in range(3))
@@ -327,13 +330,17 @@ class BlockTest(unittest.TestCase):
             self.assertEqual(len(json.loads(numbers.read_text())["sentences"]), 20)
             told = json.loads(run("nmt-info", "--json", model).stdout)
             self.assertEqual(told["parameters"]["total"], sum(tensor.size for tensor in tensors(model).values()))
-            self.assertEqual(told["units"]["encoder"] is None, name == "attention")
+            self.assertEqual(told["units"]["encoder"] is None, name.startswith("attention"))
+            self.assertIn("block, self-attention" if name.startswith("attention") else "block, ", numbers.read_text())
 
     def test_meaningless_settings(self):
         for options, said in ((["--type", "deep", "--encoder-heads", "4"], "encoder-heads (type is deep)"),
                               (["--type", "seq2seq", "--decoder-feed-forward", "relu"], "decoder-feed-forward (type is seq2seq)"),
                               (["--encoder-positions", "none"], "encoder-positions (encoder-mixer is recurrent)"),
                               ([*ATTENTION, "--encoder-directions", "joined"], "encoder-directions (encoder-mixer is attention)"),
+                              ([*ATTENTION, "--enc-cell", "rglru"], "enc-cell (encoder-mixer is attention)"),
+                              ([*ATTENTION, "--unit", "gru", "--state-width", "8"], "state-width (unit gru has no matrix state)"),
+                              ([*ATTENTION, "--unit", "gru", "--forget-gate", "paper"], "forget-gate (unit gru has no such variant)"),
                               ([*ATTENTION, "--encoder-heads", "5"], "encoder-heads: 5 does not divide dim-emb 12"),
                               ([*ATTENTION, "--encoder-heads", "4"], "4 heads of 3 channels"),
                               (["--no-unit-projection"], "unit-projection: without it, states must have the width dim-emb 12, not 10"),

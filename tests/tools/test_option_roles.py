@@ -67,7 +67,7 @@ COMPUTE = {"products": "auto", "precision": "bfloat16"}
 # Options that one of these switches off.
 REPLACED = {"normalize": ["length-penalty"]}
 # Neither refused nor logged: where a run takes place.
-LOCATION = {"cpu-threads": "2", "log-level": "debug", "rank-timeout": "99"}
+LOCATION = {"cpu-threads": "2", "workers": "2", "log-level": "debug", "rank-timeout": "99"}
 # Locations whose change the test makes by other means, or that need a GPU.
 LOCATION_ELSEWHERE = {"model", "train-sets", "valid-sets", "device", "vocabs", "no-reload"}
 # Made by the test itself.

@@ -73,7 +73,7 @@ class SettingsTest(TrainingCase):
         for options, said in ((["--gate-init", "none", "--gate-bias", "1"], "gate-bias (gate-init is none)"),
                               (["--gate-init", "chrono", "--gate-bias", "1"], "gate-bias (gate-init is chrono)"),
                               (["--gate-init", "constant", "--gate-steps", "9"], "gate-steps (gate-init is constant)"),
-                              (["--gate-init", "chrono", "--unit", "srn"], "gate-init (no gate of unit srn has a bias)")):
+                              (["--gate-init", "chrono", "--unit", "srn"], "gate-init (gate-init sets no bias of unit srn)")):
             with self.subTest(said=said):
                 done = self.train("idle", *plain, *options, "--after", "1u", "--no-reload", status=2)
                 self.assertRegex(done.stderr, "options without effect: .*" + re.escape(said))

@@ -6,22 +6,14 @@ namespace {
 
 using namespace nmt::units;
 
-constexpr unsigned threads = 128;
+constexpr unsigned threads = channel_threads;
 
-// Whether the backward pass of a unit, of all steps in one kernel, is held to 64 registers a
-// thread: then all rows of a usual batch (128 sentences of width 1024) run at once on 132
-// multiprocessors, eight blocks on each, instead of in a second, mostly empty wave.
+// Whether the backward pass of a unit, of all steps in one kernel, is held to the registers of
+// channel_blocks.
 template <class U>
 constexpr bool holds_registers = U::recurrents + U::late == 0 && U::states == 1;
 
-// Steps whose loads are in flight while a thread computes. For newer devices than Hopper the
-// compiler takes more registers, and would spill them with as many steps or as many blocks.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-constexpr bool is_newer = true;
-#else
-constexpr bool is_newer = false;
-#endif
-constexpr int bound_blocks = is_newer ? 4 : 8;
+// Steps whose loads are in flight while a thread computes.
 template <class U>
 constexpr int steps_ahead = U::recurrents + U::late > 0 ? 1
                             : is_newer                  ? 2
@@ -134,7 +126,7 @@ __global__ void backward_kernel(UnitSteps a, UnitStepsGradient g) {
   backward_steps<U>(a, g);
 }
 template <class U>
-__global__ void __launch_bounds__(threads, bound_blocks)
+__global__ void __launch_bounds__(threads, channel_blocks)
     register_bound_backward_kernel(UnitSteps a, UnitStepsGradient g) {
   backward_steps<U>(a, g);
 }

@@ -8,7 +8,7 @@
 namespace nmt::cuda {
 namespace {
 
-constexpr unsigned threads = 128;
+constexpr unsigned threads = channel_threads;
 // Steps whose loads are in flight while a thread computes. With one, oLRN has 64 registers on
 // sm_90, so that a usual batch (128 sentences of width 1024) is one wave of 132 multiprocessors.
 constexpr int ahead = 1;
@@ -35,7 +35,7 @@ __device__ __forceinline__ std::int64_t place(const UnitSteps& a, const Channel&
 }
 
 template <class U>
-__global__ void forward_chain_kernel(UnitChain c) {
+__global__ void __launch_bounds__(threads, channel_blocks) forward_chain_kernel(UnitChain c) {
   const UnitSteps &a = c.lower, &b = c.higher;
   for (std::int64_t n = grid_index(); n < a.rows * a.width; n += grid_stride()) {
     const Channel at{n / a.width, n % a.width};
@@ -77,7 +77,7 @@ __global__ void forward_chain_kernel(UnitChain c) {
 }
 
 template <class U>
-__global__ void forward_row_kernel(UnitChain c) {
+__global__ void __launch_bounds__(max_row_block, 1) forward_row_kernel(UnitChain c) {
   const UnitSteps &a = c.lower, &b = c.higher;
   const std::int64_t row = blockIdx.x, h = a.width;
   complete<U::inputs>(a.raw_x, a.x_bias, a.x_norm, row, h);
@@ -130,7 +130,8 @@ __device__ __forceinline__ void add_vector_sums(const UnitStepsGradient& g, cons
 }
 
 template <class U>
-__global__ void backward_chain_kernel(UnitChain c, UnitStepsGradient da, UnitStepsGradient db) {
+__global__ void __launch_bounds__(threads, channel_blocks)
+    backward_chain_kernel(UnitChain c, UnitStepsGradient da, UnitStepsGradient db) {
   const UnitSteps &a = c.lower, &b = c.higher;
   const std::int64_t h = a.width;
   for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {

@@ -7,7 +7,7 @@ namespace nmt::cuda {
 namespace {
 
 template <class U>
-__global__ void forward_kernel(UnitSteps a) {
+__global__ void __launch_bounds__(max_row_block, 1) forward_kernel(UnitSteps a) {
   const std::int64_t row = blockIdx.x, h = a.width;
   if constexpr (U::late > 0) {
     complete<U::late>(a.late, a.late_bias, a.late_norm, row, h);
@@ -27,7 +27,7 @@ __global__ void forward_kernel(UnitSteps a) {
 }
 
 template <class U>
-__global__ void late_value_kernel(UnitSteps a, float* out) {
+__global__ void __launch_bounds__(max_row_block, 1) late_value_kernel(UnitSteps a, float* out) {
   const std::int64_t row = blockIdx.x, h = a.width;
   complete<U::recurrents>(a.u, a.u_bias, a.u_norm, row, h);
   complete<U::inputs>(a.raw_x, a.x_bias, a.x_norm, row, h);
@@ -41,7 +41,8 @@ __global__ void late_value_kernel(UnitSteps a, float* out) {
 }
 
 template <class U>
-__global__ void backward_kernel(UnitSteps a, UnitStepsGradient g) {
+__global__ void __launch_bounds__(max_row_block, 1)
+    backward_kernel(UnitSteps a, UnitStepsGradient g) {
   const std::int64_t row = blockIdx.x, h = a.width;
   for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x) {
     const std::int64_t n = row * h + column;
@@ -75,7 +76,8 @@ __global__ void backward_kernel(UnitSteps a, UnitStepsGradient g) {
 }
 
 template <class U>
-__global__ void late_backward_kernel(UnitSteps a, const float* dlate_value, UnitStepsGradient g) {
+__global__ void __launch_bounds__(max_row_block, 1)
+    late_backward_kernel(UnitSteps a, const float* dlate_value, UnitStepsGradient g) {
   const std::int64_t row = blockIdx.x, h = a.width;
   for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x) {
     const Channel at{row, column};

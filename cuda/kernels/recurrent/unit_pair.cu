@@ -9,7 +9,7 @@ namespace nmt::cuda {
 namespace {
 
 template <class U>
-__global__ void forward_pair_kernel(UnitSteps a, UnitSteps b) {
+__global__ void __launch_bounds__(max_row_block, 1) forward_pair_kernel(UnitSteps a, UnitSteps b) {
   const std::int64_t row = blockIdx.x, h = a.width;
   complete<U::inputs>(a.raw_x, a.x_bias, a.x_norm, row, h);
   for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x) {
@@ -52,8 +52,8 @@ __device__ __forceinline__ void step_back(const UnitSteps& a, const UnitStepsGra
 }
 
 template <class U>
-__global__ void backward_pair_kernel(UnitSteps a, UnitSteps b, UnitStepsGradient da,
-                                     UnitStepsGradient db) {
+__global__ void __launch_bounds__(max_row_block, 1)
+    backward_pair_kernel(UnitSteps a, UnitSteps b, UnitStepsGradient da, UnitStepsGradient db) {
   const std::int64_t row = blockIdx.x, h = a.width;
   for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x) {
     float carry[U::states];

@@ -96,9 +96,13 @@ __device__ __forceinline__ void round_row(const float* from, std::int64_t row, s
     round_planes<planes>(from, row, column, h, to);
 }
 
+/// The most threads of a block for a row. Kernels that have a block per row are bound to it, since
+/// for devices newer than Hopper the compiler would give them more registers than such a block can
+/// have.
+constexpr unsigned max_row_block = 512;
 /// Threads of a block for a row of H channels.
 inline unsigned row_block(std::int64_t h) {
-  return threads_for(h, 512);
+  return threads_for(h, max_row_block);
 }
 
 }  // namespace nmt::cuda

@@ -39,10 +39,18 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
   // Why nothing depends on an option, unless one of the units satisfies the condition.
   const auto unless_a_unit = [&spec](const char* why, bool (*condition)(const kernels::Unit&)) {
     return [&model = spec.model, why, condition]() -> std::string {
-      const bool has_one = condition(*unit_settings(model, model.enc_cell).unit) ||
-                           condition(*unit_settings(model, model.dec_cell).unit);
-      return has_one ? "" : fmt::format(fmt::runtime(why), model.dec_cell);
+      const std::vector<std::string> units = units_of(model);
+      const bool has_one = std::any_of(units.begin(), units.end(), [&](const std::string& unit) {
+        return condition(*unit_settings(model, unit).unit);
+      });
+      return has_one ? "" : fmt::format(fmt::runtime(why), units.back());
     };
+  };
+  config::named(options, "enc-cell").idle_rule = [&spec] {
+    // --unit also sets the unit of a side that has none.
+    return encoder_attends(spec.model) && !spec.spread.contains("enc-cell")
+               ? fmt::format("encoder-mixer is {}", name_of(spec.model.block.encoder_mixer))
+               : "";
   };
   for (const char* name : {"state-heads", "state-width"})
     config::named(options, name).idle_rule =
@@ -60,7 +68,7 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
   };
   for (const char* name : {"gate-init", "gate-bias", "gate-steps"}) {
     config::IdleRule& rule = config::named(options, name).idle_rule;
-    rule = either(unless_a_unit("no gate of unit {} has a bias",
+    rule = either(unless_a_unit("gate-init sets no bias of unit {}",
                                 [](const auto& unit) { return !unit.gate_biases.empty(); }),
                   std::move(rule));
   }
@@ -104,11 +112,11 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
     return [&model = spec.model, member, one, other]() -> std::string {
       ModelSpec changed = model;
       changed.*member = model.*member == one ? other : one;
-      const auto same = [&](const std::string& cell) {
-        return unit_settings(model, cell).unit == unit_settings(changed, cell).unit;
-      };
-      const bool has_none = same(model.enc_cell) && same(model.dec_cell);
-      return has_none ? fmt::format("unit {} has no such variant", model.dec_cell) : "";
+      const std::vector<std::string> units = units_of(model);
+      const bool has_none = std::all_of(units.begin(), units.end(), [&](const std::string& unit) {
+        return unit_settings(model, unit).unit == unit_settings(changed, unit).unit;
+      });
+      return has_none ? fmt::format("unit {} has no such variant", units.back()) : "";
     };
   };
 #define NMT_UNIT_OPTION(member, Enum, option, help, usual, other) \

@@ -14,11 +14,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 namespace nmt::app {
 namespace {
 
-constexpr int batch_tokens = 4096;  // padded target tokens of a cross-entropy batch
+constexpr int batch_tokens = 2048;  // padded target tokens of a cross-entropy batch
 constexpr int longest = 1000;
 
 // Longest first, so that the first batch needs the most memory.
@@ -56,16 +57,27 @@ std::vector<Batch> make_batches(const DevelopmentSet& set, const Vocabulary& sou
 
 }  // namespace
 
-// A copy of the model with its own memory, so that the training arena is not affected.
+// A copy of the model with its own memory, so that the training arena is not affected, and workers
+// that share its weights once it is frozen.
 struct TranslationValidator::Copy {
   Copy(const ModelSpec& spec, int source_size, int target_size, Compute& compute)
       : arena(compute.new_arena()),
         context(compute.context(*arena)),
         model(std::make_unique<Model>(spec, source_size, target_size, context, 0,
                                       Model::Weights::unset)) {}
+  void freeze(Compute& compute, const Vocabulary& target) {
+    if (workers) return;
+    model->freeze();
+    scorer.emplace(*model, target.bos(), target.eos());
+    workers.emplace(compute, [&](const Context& own) {
+      return std::make_shared<ModelScorer>(*model, own, target.bos(), target.eos());
+    });
+  }
   std::unique_ptr<Arena> arena;
   Context context;
   std::unique_ptr<Model> model;
+  std::optional<ModelScorer> scorer;
+  std::optional<Workers> workers;
 };
 
 TranslationValidator::TranslationValidator(const ModelSpec& model,
@@ -122,12 +134,20 @@ std::unique_ptr<TranslationValidator::Copy> TranslationValidator::copy(
   return copy;
 }
 
-double TranslationValidator::cross_entropy(Copy& copy) const {
+double TranslationValidator::cross_entropy(Copy& copy, std::span<const Batch> batches) const {
+  // Workers share frozen weights in host memory; a single worker computes the same with them.
+  if (copy.context.backend->host_memory) copy.freeze(compute_, target_);
+  std::vector<BatchLoss> losses(batches.size());
+  const auto evaluate = [&](const Worker& worker, std::size_t i) {
+    leave_if_stopped();
+    auto* const scorer = static_cast<ModelScorer*>(worker.scorer);  // of Copy::freeze()
+    losses[i] = (scorer ? scorer->model() : *copy.model).evaluate(batches[i]);
+  };
+  (copy.workers ? copy.workers->crew() : Crew{})
+      .run({nullptr, copy.context.cpu}, batches.size(), evaluate);
   double sum = 0;
   std::int64_t tokens = 0;
-  for (const Batch& batch : batches_) {
-    leave_if_stopped();
-    const BatchLoss loss = copy.model->evaluate(batch);
+  for (const BatchLoss& loss : losses) {
     sum += loss.cross_entropy;
     tokens += loss.tokens;
   }
@@ -137,16 +157,12 @@ double TranslationValidator::cross_entropy(Copy& copy) const {
 std::vector<std::string> TranslationValidator::translate(
     Copy& copy, std::span<const std::string> lines,
     std::span<const ContextSentences> contexts) const {
-  copy.model->freeze();
-  ModelScorer scorer(*copy.model, target_.bos(), target_.eos());
-  const Workers workers(compute_, [&](const Context& context) {
-    return std::make_shared<ModelScorer>(*copy.model, context, target_.bos(), target_.eos());
-  });
+  copy.freeze(compute_, target_);
   BatchTranslatorOptions options = translator_options(search_, copy.context.cpu);
   options.on_batch = [this](std::int64_t) { leave_if_stopped(); };
-  options.crew = workers.crew();
+  options.crew = copy.workers->crew();
   options.context_sentences = model_.context_sentences;
-  BatchTranslator translator(scorer, source_, target_, options);
+  BatchTranslator translator(*copy.scorer, source_, target_, options);
   std::vector<std::string> texts;
   texts.reserve(lines.size());
   const std::size_t window = translator.window();
@@ -165,7 +181,8 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
   const auto model = copy(weights);
   double entropy = 0;
   std::vector<std::string> texts;
-  if (wants(ValidMetric::cross_entropy, ValidMetric::perplexity)) entropy = cross_entropy(*model);
+  if (wants(ValidMetric::cross_entropy, ValidMetric::perplexity))
+    entropy = cross_entropy(*model, batches_);
   if (wants(ValidMetric::bleu, ValidMetric::chrf)) {
     texts = translate(*model, decoded_.sources, decoded_.contexts);
     keep(texts, progress.updates);
@@ -207,7 +224,9 @@ std::size_t TranslationValidator::longest_sentence() const {
 
 void TranslationValidator::dry_run(const train::CopyWeights& weights) {
   const auto model = copy(weights);
-  model->model->evaluate(batches_.front());
+  // As many of the largest batches as there are workers.
+  cross_entropy(*model, std::span(batches_).first(std::min(
+                            batches_.size(), static_cast<std::size_t>(compute_.workers()))));
   const std::size_t longest_line = longest_sentence();
   const std::span<const ContextSentences> contexts = set_.contexts;
   translate(*model, std::span(set_.sources).subspan(longest_line, 1),

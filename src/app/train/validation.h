@@ -55,7 +55,7 @@ class TranslationValidator : public train::Validator {
   std::unique_ptr<Copy> copy(const train::CopyWeights& weights) const;
   std::vector<std::string> translate(Copy& copy, std::span<const std::string> lines,
                                      std::span<const ContextSentences> contexts) const;
-  double cross_entropy(Copy& copy) const;
+  double cross_entropy(Copy& copy, std::span<const Batch> batches) const;
   void leave_if_stopped() const;
   bool wants(ValidMetric a, ValidMetric b) const;
   void keep(const std::vector<std::string>& outputs, std::int64_t updates);

@@ -102,7 +102,8 @@ class MatrixScan {
   }
 
   void prepare_backward(const Gradient& g) {
-    T dmemory[2 * max_state_width + 2] = {}, dbefore[2 * max_state_width + 2];
+    constexpr int most = units::at_least_one(units::head_memory<U>(max_state_width));
+    T dmemory[most] = {}, dbefore[most];
     for (std::int64_t i = a_.steps - 1; i >= 0; --i) {
       const std::int64_t t = time(i), row = t * a_.batch + b_;
       T* to = g.dshared + row * a_.shared_width() + head_ * a_.head_input();

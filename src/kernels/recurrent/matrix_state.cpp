@@ -62,7 +62,6 @@ constexpr Unit table[] = {
 #define NMT_UNIT(...)
 #define NMT_MATRIX_UNIT(name, variant, ...) describe<__VA_ARGS__>(name, variant),
 #include "units/units.def"
-#undef NMT_MATRIX_UNIT
 #undef NMT_UNIT
 };
 

@@ -46,7 +46,7 @@ __global__ void prepare_kernel(ScanArguments s) {
 template <class U>
 __global__ void prepare_backward_kernel(ScanArguments s, MatrixGradient g,
                                         MatrixScanScratch scratch) {
-  constexpr int most = 2 * kernels::max_state_width + 2;
+  constexpr int most = at_least_one(head_memory<U>(kernels::max_state_width));
   const int k = s.a.state_width, summed = s.output - s.memory;
   const std::int64_t chains = s.a.batch * s.a.heads, at_once = forgets<U> ? s.a.steps : 1;
   for (std::int64_t n = grid_index(); n < chains * at_once; n += grid_stride()) {

@@ -100,7 +100,6 @@ auto* entry_of(const kernels::Unit* unit) {
 #define NMT_UNIT(...)
 #define NMT_MATRIX_UNIT(name, variant, ...) &Of<__VA_ARGS__>::run,
 #include "units/units.def"
-#undef NMT_MATRIX_UNIT
 #undef NMT_UNIT
   };
   const std::span<const kernels::Unit> all = kernels::matrix_units();

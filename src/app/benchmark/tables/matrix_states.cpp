@@ -36,7 +36,6 @@ constexpr std::array scans = {
 #define NMT_UNIT(...)
 #define NMT_MATRIX_UNIT(name, variant, ...) scan<units::__VA_ARGS__>,
 #include "units/units.def"
-#undef NMT_MATRIX_UNIT
 #undef NMT_UNIT
 };
 

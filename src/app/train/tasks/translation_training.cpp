@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "data/window.h"
+#include "model/architecture.h"
 #include "text/noise.h"
 #include "train/reporter.h"
 
@@ -166,7 +167,8 @@ void TranslationTraining::make(const TrainingSpec& spec, const VocabularyPair& v
 }
 
 std::string TranslationTraining::summary(const TrainingSpec& spec) const {
-  return fmt::format("{}, {} and {}", name_of(spec.model.type), spec.model.enc_cell,
+  return fmt::format("{}, {} and {}", name_of(spec.model.type),
+                     encoder_attends(spec.model) ? "self-attention" : spec.model.enc_cell,
                      spec.model.dec_cell);
 }
 
