@@ -94,10 +94,10 @@ std::optional<std::vector<bool>> answers_of(const nlohmann::ordered_json& stored
 }
 
 std::string key_of(const Cpu& cpu, const std::string& what) {
-  return fmt::format("{}, family {}, model {}, stepping {}; {}; {}; {} threads", processor(),
-                     line_of_cpuinfo("cpu family"), line_of_cpuinfo("model"),
-                     line_of_cpuinfo("stepping"), kernels::instruction_set(), what,
-                     cpu.pool->size());
+  return fmt::format(
+      "nmt " NMT_VERSION ": {}, family {}, model {}, stepping {}; {}; {}; {} threads", processor(),
+      line_of_cpuinfo("cpu family"), line_of_cpuinfo("model"), line_of_cpuinfo("stepping"),
+      kernels::instruction_set(), what, cpu.pool->size());
 }
 
 // Held by one process at a time. Error (failed): the file cannot be opened.
@@ -175,13 +175,14 @@ std::optional<std::vector<bool>> stored_choice(const std::string& path, const st
 
 std::string choose_products(const Cpu& cpu) {
   const kernels::ProductLibrary& library = *cpu.products;
-  if (const std::string known = measured_class(); !known.empty()) {
+  const std::string known = measured_class();
+  if (!known.empty() && library.name() == kernels::zen4_library) {
     library.use_for(kernels::zen4_kinds);
     return "measured for " + known;
   }
   const std::string path = cache_file();
   bool measured = false;
-  LibraryKinds kinds = kernels::zen4_kinds;
+  LibraryKinds kinds{};
   const auto answers = stored_choice(path, key_of(cpu, library.name()), kinds.size(), [&] {
     measured = true;
     const LibraryKinds faster = measure_products(cpu);
@@ -189,7 +190,7 @@ std::string choose_products(const Cpu& cpu) {
   });
   if (answers) std::copy(answers->begin(), answers->end(), kinds.begin());
   library.use_for(kinds);
-  if (!answers) return "as measured on AMD Zen 4: the cache directory cannot be written";
+  if (!answers) return "own tiles: the cache directory cannot be written";
   return measured ? "measured now" : "measured before, " + path;
 }
 

@@ -34,8 +34,8 @@ std::optional<std::vector<bool>> stored_choice(const std::string& path, const st
                                                const std::function<std::vector<bool>()>& measure);
 
 /// Makes the library of `cpu` compute the kinds of products for which it is faster here: by a
-/// built-in table for processors of a measured class, else by stored_choice() in
-/// $XDG_CACHE_HOME/nmt/products.json (~/.cache/nmt/products.json), or by the built-in table where
+/// built-in table for processors of a measured class with the library that was measured, else by
+/// stored_choice() in $XDG_CACHE_HOME/nmt/products.json (~/.cache/nmt/products.json), or none where
 /// that cannot be written. Returns the origin of the choice for the log.
 std::string choose_products(const Cpu& cpu);
 

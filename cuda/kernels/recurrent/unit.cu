@@ -1,3 +1,4 @@
+#include "core/error.h"
 #include "cuda/kernels/recurrent/unit_step.h"
 #include "cuda/kernels/recurrent/unit_table.h"
 
@@ -23,10 +24,16 @@ constexpr int steps_ahead_backward = is_newer             ? 1
                                      : holds_registers<U> ? 3
                                                           : steps_ahead<U>;
 
+// A unit with products takes single steps.
+template <class U>
+__device__ __forceinline__ std::int64_t steps_of(const UnitSteps& a) {
+  return U::recurrents + U::late > 0 ? 1 : a.steps;
+}
+
 template <class U>
 __global__ void forward_kernel(UnitSteps a) {
   constexpr int ahead = steps_ahead<U>;
-  const std::int64_t h = a.width;
+  const std::int64_t h = a.width, steps = steps_of<U>(a);
   for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
     const Channel at{n / h, n % h};
     add_bias<U::recurrents>(a.u_bias, at.row, at.column, h, a.u);
@@ -35,19 +42,19 @@ __global__ void forward_kernel(UnitSteps a) {
     bool live[ahead];
 #pragma unroll
     for (int r = 0; r < ahead; ++r)
-      if (r < a.steps) load_step<U>(a, at, r, true, ring[r], live[r]);
+      if (r < steps) load_step<U>(a, at, r, true, ring[r], live[r]);
     float v[at_least_one(U::vectors)], state[U::states];
     load_planes<U::vectors>(a.vectors, 0, at.column, h, v);
 #pragma unroll
     for (int p = 0; p < U::states; ++p) state[p] = a.previous[p][n];
-    for (std::int64_t begin = 0; begin < a.steps; begin += ahead) {
+    for (std::int64_t begin = 0; begin < steps; begin += ahead) {
 #pragma unroll
       for (int r = 0; r < ahead; ++r) {
         const std::int64_t i = begin + r;
-        if (i >= a.steps) break;
+        if (i >= steps) break;
         Step<float, U> step = ring[r];
         const bool alive = live[r];
-        if (i + ahead < a.steps) load_step<U>(a, at, i + ahead, true, ring[r], live[r]);
+        if (i + ahead < steps) load_step<U>(a, at, i + ahead, true, ring[r], live[r]);
         if (alive) {
           for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
           for (int p = 0; p < U::states; ++p) step.s[p] = state[p];
@@ -67,7 +74,7 @@ __global__ void forward_kernel(UnitSteps a) {
 template <class U>
 __device__ __forceinline__ void backward_steps(const UnitSteps& a, const UnitStepsGradient& g) {
   constexpr int ahead = steps_ahead_backward<U>;
-  const std::int64_t h = a.width;
+  const std::int64_t h = a.width, steps = steps_of<U>(a);
   for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
     const Channel at{n / h, n % h};
     Step<float, U> ring[ahead];
@@ -80,12 +87,12 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const UnitSte
     };
 #pragma unroll
     for (int r = 0; r < ahead; ++r)
-      if (r < a.steps) load(a.steps - 1 - r, r);
+      if (r < steps) load(steps - 1 - r, r);
     float v[at_least_one(U::vectors)], dv[at_least_one(U::vectors)] = {}, carry[U::states];
     load_planes<U::vectors>(a.vectors, 0, at.column, h, v);
 #pragma unroll
     for (int p = 0; p < U::states; ++p) carry[p] = g.from_zero ? 0.0f : g.carry[p][n];
-    for (std::int64_t begin = a.steps - 1; begin >= 0; begin -= ahead) {
+    for (std::int64_t begin = steps - 1; begin >= 0; begin -= ahead) {
 #pragma unroll
       for (int r = 0; r < ahead; ++r) {
         const std::int64_t i = begin - r;
@@ -169,10 +176,16 @@ unsigned blocks(const Cuda& cuda, const UnitSteps& a) {
 
 template <class U>
 struct Channels {
+  static void check(const UnitSteps& a) {
+    NMT_CHECK(U::recurrents + U::late == 0 || a.steps == 1, "{} steps of a unit with products",
+              a.steps);
+  }
   static void forward(const Cuda& cuda, const UnitSteps& a) {
+    check(a);
     launch(forward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a);
   }
   static void backward(const Cuda& cuda, const UnitSteps& a, const UnitStepsGradient& g) {
+    check(a);
     if constexpr (holds_registers<U>)
       launch(register_bound_backward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, g);
     else
