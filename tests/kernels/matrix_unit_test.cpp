@@ -349,10 +349,11 @@ TEST(MatrixUnits, writes_are_affine_in_what_they_read) {
 // number of threads give the same bits.
 TEST(MatrixUnits, kernels) {
   Rng rng(8);
-  ThreadPool one(1), three(3);
-  Cpu cpu, cpu3;
+  ThreadPool one(1), three(3), sixteen(16);
+  Cpu cpu, cpu3, cpu16;
   cpu.pool = &one;
   cpu3.pool = &three;
+  cpu16.pool = &sixteen;
   for (const kernels::Unit& unit : kernels::matrix_units()) {
     const Operands operands(unit, rng, 33, true, false);
     Storage<float> whole(operands);
@@ -393,6 +394,16 @@ TEST(MatrixUnits, kernels) {
     EXPECT_EQ(dshared3, dshared1) << unit.name;
     for (std::size_t i = 0; i < trained1.size(); ++i)  // sums of shares, in another order
       ASSERT_NEAR(trained3[i], trained1[i], 1e-5 * (1 + std::abs(trained1[i]))) << unit.name;
+
+    // Where there are fewer heads than threads, these share the tiles of a head.
+    ASSERT_LT(wide.batch * wide.heads, sixteen.size());
+    const auto [h16, dx16, dshared16, trained16] = outputs(cpu16);
+    EXPECT_EQ(h16, h1) << unit.name;
+    EXPECT_EQ(dx16, dx1) << unit.name;
+    for (std::size_t i = 0; i < dshared1.size(); ++i)  // sums of tiles, in another order
+      ASSERT_NEAR(dshared16[i], dshared1[i], 1e-5 * (1 + std::abs(dshared1[i]))) << unit.name;
+    for (std::size_t i = 0; i < trained1.size(); ++i)
+      ASSERT_NEAR(trained16[i], trained1[i], 1e-5 * (1 + std::abs(trained1[i]))) << unit.name;
 
     Storage<float> stepwise(operands);
     std::vector<float> h, memory = stepwise.memory_before, before = stepwise.h_before;

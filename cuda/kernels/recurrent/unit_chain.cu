@@ -13,6 +13,10 @@ constexpr unsigned threads = channel_threads;
 // sm_90, so that a usual batch (128 sentences of width 1024) is one wave of 132 multiprocessors.
 constexpr int ahead = 1;
 
+// Of the backward pass, at once on a multiprocessor; four would spill registers on devices newer
+// than Hopper.
+constexpr int backward_blocks = is_newer ? 3 : channel_blocks;
+
 // The shared vectors of one of the two units, and its step.
 template <class U>
 struct Half {
@@ -130,7 +134,7 @@ __device__ __forceinline__ void add_vector_sums(const UnitStepsGradient& g, cons
 }
 
 template <class U>
-__global__ void __launch_bounds__(threads, channel_blocks)
+__global__ void __launch_bounds__(threads, backward_blocks)
     backward_chain_kernel(UnitChain c, UnitStepsGradient da, UnitStepsGradient db) {
   const UnitSteps &a = c.lower, &b = c.higher;
   const std::int64_t h = a.width;

@@ -33,8 +33,18 @@ class MatrixScan {
 
   void forward() {
     prepare();
-    for (std::int64_t first = 0; first < part_; first += lanes) {
-      open_tile(first);
+    forward_tiles(0, tiles());
+  }
+
+  /// Tiles of the head: threads may share them between prepare() and, in the backward pass,
+  /// prepare_backward().
+  std::int64_t tiles() const { return (part_ + lanes - 1) / lanes; }
+
+  // Not inlined: GCC 12 would peel elements off the loops over a tile to align an object whose
+  // place on the stack it chooses itself, which takes mamba three times as long.
+  [[gnu::noinline]] void forward_tiles(std::int64_t begin, std::int64_t end) {
+    for (std::int64_t tile = begin; tile < end; ++tile) {
+      open_tile(tile * lanes);
       T* state = states_;
       load_state(state);
       T h[lanes];
@@ -57,35 +67,22 @@ class MatrixScan {
 
   /// sums: [vectors*H], then [rows*K*H], added to. scratch: steps * head_output() numbers.
   void backward(const Gradient& g, T* sums, T* scratch) {
-    doutput_ = scratch;
-    std::fill_n(scratch, a_.steps * output_, T(0));
-    for (std::int64_t first = 0; first < part_; first += lanes) {
-      open_tile(first);
+    backward_tiles(g, 0, tiles(), sums, scratch);
+    prepare_backward(g, scratch);
+  }
+
+  /// doutput: written, the gradient of what prepare() computes, [steps, head_output()].
+  void backward_tiles(const Gradient& g, std::int64_t begin, std::int64_t end, T* sums,
+                      T* doutput) {
+    doutput_ = doutput;
+    std::fill_n(doutput, a_.steps * output_, T(0));
+    for (std::int64_t tile = begin; tile < end; ++tile) {
+      open_tile(tile * lanes);
       backward_tile(g, sums);
     }
-    prepare_backward(g);
   }
 
- private:
-  static constexpr int lanes = 32;
-  static constexpr int stride = matrix_stride;
-  static constexpr int wide = max_state_width * lanes;
-
-  std::int64_t time(std::int64_t i) const {
-    return a_.reverse ? a_.steps - 1 - i : i;
-  }
-  bool is_live(std::int64_t row) const {
-    return !a_.mask || a_.mask[row] != 0.0f;
-  }
-  units::HeadInput<const T> input(std::int64_t row, const T* before) const {
-    const T* from = a_.shared + row * a_.shared_width() + head_ * a_.head_input();
-    return {from, from + U::planes * k_, before};
-  }
-  const T* memory_before() const {
-    return a_.memory_before + b_ * a_.memory_width() + k_ * a_.width + head_ * memory_;
-  }
-
-  // The head's vectors of all steps.
+  /// The head's vectors of all steps.
   void prepare() {
     const T* before = memory_before();
     for (std::int64_t i = 0; i < a_.steps; ++i) {
@@ -101,7 +98,9 @@ class MatrixScan {
                 a_.memory + b_ * a_.memory_width() + k_ * a_.width + head_ * memory_);
   }
 
-  void prepare_backward(const Gradient& g) {
+  /// doutput: the sum over all tiles.
+  void prepare_backward(const Gradient& g, T* doutput) {
+    doutput_ = doutput;
     constexpr int most = units::at_least_one(units::head_memory<U>(max_state_width));
     T dmemory[most] = {}, dbefore[most];
     for (std::int64_t i = a_.steps - 1; i >= 0; --i) {
@@ -124,6 +123,26 @@ class MatrixScan {
     if (g.dmemory_before)
       std::copy_n(dmemory, memory_,
                   g.dmemory_before + b_ * a_.memory_width() + k_ * a_.width + head_ * memory_);
+  }
+
+  static constexpr int lanes = 32;
+
+ private:
+  static constexpr int stride = matrix_stride;
+  static constexpr int wide = max_state_width * lanes;
+
+  std::int64_t time(std::int64_t i) const {
+    return a_.reverse ? a_.steps - 1 - i : i;
+  }
+  bool is_live(std::int64_t row) const {
+    return !a_.mask || a_.mask[row] != 0.0f;
+  }
+  units::HeadInput<const T> input(std::int64_t row, const T* before) const {
+    const T* from = a_.shared + row * a_.shared_width() + head_ * a_.head_input();
+    return {from, from + U::planes * k_, before};
+  }
+  const T* memory_before() const {
+    return a_.memory_before + b_ * a_.memory_width() + k_ * a_.width + head_ * memory_;
   }
 
   // A tile: its channels begin at channel_, and count_ of its lanes are used. Unused lanes are 0.

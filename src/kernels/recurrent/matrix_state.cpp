@@ -10,18 +10,31 @@ namespace {
 using namespace nmt::units;
 
 template <class U>
-void forward(const MatrixRecurrence& a, std::int64_t sentence, std::int64_t head) {
-  MatrixScan<float, U>(a, sentence, head).forward();
+void prepare(const MatrixRecurrence& a, MatrixHead at) {
+  MatrixScan<float, U>(a, at.sentence, at.head).prepare();
 }
 
 template <class U>
-void backward(const MatrixRecurrence& a, const MatrixGradient& g, std::int64_t sentence,
-              std::int64_t head, float* sums, float* scratch) {
-  MatrixScan<float, U>(a, sentence, head).backward(g, sums, scratch);
+void forward(const MatrixRecurrence& a, MatrixHead at, MatrixTiles tiles) {
+  MatrixScan<float, U>(a, at.sentence, at.head).forward_tiles(tiles.begin, tiles.end);
 }
 
 template <class U>
-constexpr MatrixKernels kernels_of = {forward<U>, backward<U>};
+void backward(const MatrixRecurrence& a, const MatrixGradient& g, MatrixHead at, MatrixTiles tiles,
+              float* sums, float* doutput) {
+  MatrixScan<float, U>(a, at.sentence, at.head)
+      .backward_tiles(g, tiles.begin, tiles.end, sums, doutput);
+}
+
+template <class U>
+void prepare_backward(const MatrixRecurrence& a, const MatrixGradient& g, MatrixHead at,
+                      float* doutput) {
+  MatrixScan<float, U>(a, at.sentence, at.head).prepare_backward(g, doutput);
+}
+
+template <class U>
+constexpr MatrixKernels kernels_of = {MatrixScan<float, U>::lanes, prepare<U>, forward<U>,
+                                      backward<U>, prepare_backward<U>};
 
 template <class U>
 constexpr MatrixState matrix_state_of() {
@@ -75,13 +88,40 @@ std::int64_t head_output(const MatrixRecurrence& a) {
   return 3 * a.state_width + state.extras + state.head_memory(a.state_width);
 }
 
-// A head with this many numbers of states over all steps, about 15 us of work, is worth a thread of
-// its own.
-Shares shares_of(const Cpu& cpu, const MatrixRecurrence& a) {
-  constexpr std::int64_t enough = 16 * 1024;
-  const bool is_long = a.steps * a.width / a.heads * a.state_width >= enough;
-  return Shares(cpu, a.batch * a.heads, is_long ? 1 : 4);
-}
+// How threads share the heads of all sentences: whole ones, or where there are fewer than threads,
+// `parts` of the tiles of each.
+struct Division {
+  Division(const Cpu& cpu, const MatrixRecurrence& a) : recurrence(a) {
+    // So many numbers of states over all steps, about 15 us of work, are worth a thread.
+    constexpr std::int64_t enough = 16 * 1024;
+    const std::int64_t heads = a.batch * a.heads,
+                       states = a.steps * a.width / a.heads * a.state_width,
+                       lanes = a.unit->matrix_state->kernels->lanes;
+    tiles = (a.width / a.heads + lanes - 1) / lanes;
+    if (states < enough) {
+      min_heads = 4;
+    } else if (heads < cpu.pool->size()) {
+      const std::int64_t per_head = (cpu.pool->size() + heads - 1) / heads;
+      parts = std::clamp<std::int64_t>(per_head, 1, std::min(tiles, states / enough));
+    }
+  }
+  Shares heads(const Cpu& cpu) const {
+    return Shares(cpu, recurrence.batch * recurrence.heads, min_heads);
+  }
+  Shares all_parts(const Cpu& cpu) const {
+    return parts == 1 ? heads(cpu) : Shares(cpu, recurrence.batch * recurrence.heads * parts, 1);
+  }
+  // Of a number in all_parts().
+  MatrixHead head(std::int64_t i) const {
+    return {i / parts / recurrence.heads, i / parts % recurrence.heads};
+  }
+  MatrixTiles tiles_of(std::int64_t i) const {
+    return {tiles * (i % parts) / parts, tiles * (i % parts + 1) / parts};
+  }
+
+  const MatrixRecurrence& recurrence;
+  std::int64_t tiles = 1, parts = 1, min_heads = 1;
+};
 
 }  // namespace
 
@@ -93,27 +133,56 @@ std::int64_t matrix_record(const Cpu&, const MatrixRecurrence& a) {
   return a.batch * a.heads * a.steps * head_output(a);
 }
 
+// Sums of each share; then the gradients of the heads' vectors: of each share, which uses them for
+// one head after the other, or of each part of a head.
 std::int64_t matrix_scratch(const Cpu& cpu, const MatrixRecurrence& a) {
-  return shares_of(cpu, a).count * (sums_of(a) + a.steps * head_output(a));
+  const Division division(cpu, a);
+  const std::int64_t shares = division.all_parts(cpu).count,
+                     parts = division.parts == 1 ? shares : a.batch * a.heads * division.parts;
+  return shares * sums_of(a) + parts * a.steps * head_output(a);
 }
 
 void matrix_forward(const Cpu& cpu, const MatrixRecurrence& a) {
-  shares_of(cpu, a).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      a.unit->matrix_state->kernels->forward(a, i / a.heads, i % a.heads);
+  const MatrixKernels& kernels = *a.unit->matrix_state->kernels;
+  const Division division(cpu, a);
+  if (division.parts > 1)
+    division.heads(cpu).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        kernels.prepare(a, division.head(i * division.parts));
+    });
+  division.all_parts(cpu).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (division.parts == 1) kernels.prepare(a, division.head(i));
+      kernels.forward(a, division.head(i), division.tiles_of(i));
+    }
   });
 }
 
 void matrix_backward(const Cpu& cpu, const MatrixRecurrence& a, const MatrixGradient& g) {
-  const Shares shares = shares_of(cpu, a);
-  const std::int64_t sums = sums_of(a), vectors = a.unit->vectors * a.width;
+  const MatrixKernels& kernels = *a.unit->matrix_state->kernels;
+  const Division division(cpu, a);
+  const Shares shares = division.all_parts(cpu);
+  const std::int64_t sums = sums_of(a), vectors = a.unit->vectors * a.width,
+                     outputs = a.steps * head_output(a), parts = division.parts;
+  float* const doutputs = g.scratch + shares.count * sums;
   std::fill_n(g.scratch, shares.count * sums, 0.0f);
   shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {
-    float* scratch = g.scratch + shares.count * sums + share * a.steps * head_output(a);
-    for (std::int64_t i = begin; i < end; ++i)
-      a.unit->matrix_state->kernels->backward(a, g, i / a.heads, i % a.heads,
-                                              g.scratch + share * sums, scratch);
+    for (std::int64_t i = begin; i < end; ++i) {
+      float* const doutput = doutputs + (parts == 1 ? share : i) * outputs;
+      kernels.backward(a, g, division.head(i), division.tiles_of(i), g.scratch + share * sums,
+                       doutput);
+      if (parts == 1) kernels.prepare_backward(a, g, division.head(i), doutput);
+    }
   });
+  if (parts > 1)
+    division.heads(cpu).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin * parts; i < end * parts; i += parts) {
+        float* const doutput = doutputs + i * outputs;
+        for (std::int64_t part = 1; part < parts; ++part)
+          for (std::int64_t n = 0; n < outputs; ++n) doutput[n] += doutput[part * outputs + n];
+        kernels.prepare_backward(a, g, division.head(i), doutput);
+      }
+    });
   add_shares(g.scratch, shares.count, sums, vectors, g.dvectors);
   add_shares(g.scratch + vectors, shares.count, sums, sums - vectors, g.drows);
 }

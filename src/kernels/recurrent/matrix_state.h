@@ -64,12 +64,25 @@ struct BasicMatrixGradient {
 using MatrixRecurrence = BasicMatrixRecurrence<float>;
 using MatrixGradient = BasicMatrixGradient<float>;
 
+/// A head of a sentence.
+struct MatrixHead {
+  std::int64_t sentence, head;
+};
+/// Some tiles of the channels of a head.
+struct MatrixTiles {
+  std::int64_t begin, end;
+};
+
 /// A matrix-state unit compiled for the instruction set in use: one head of one sentence over all
-/// steps, on the calling thread.
+/// steps, on the calling thread (MatrixScan).
 struct MatrixKernels {
-  void (*forward)(const MatrixRecurrence&, std::int64_t sentence, std::int64_t head);
-  void (*backward)(const MatrixRecurrence&, const MatrixGradient&, std::int64_t sentence,
-                   std::int64_t head, float* sums, float* scratch);
+  int lanes;  ///< channels of a tile
+  void (*prepare)(const MatrixRecurrence&, MatrixHead);
+  void (*forward)(const MatrixRecurrence&, MatrixHead, MatrixTiles);
+  void (*backward)(const MatrixRecurrence&, const MatrixGradient&, MatrixHead, MatrixTiles,
+                   float* sums, float* doutput);
+  void (*prepare_backward)(const MatrixRecurrence&, const MatrixGradient&, MatrixHead,
+                           float* doutput);
 };
 
 /// All matrix-state units of units.def, in order.

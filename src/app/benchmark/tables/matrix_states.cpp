@@ -275,7 +275,11 @@ void matrix_states(Bench& bench) {
     add_rows(bench, unit, batch, "");
     // A long sentence, on a GPU with and without chunks of steps.
     add_rows(bench, unit, document, "");
-    if (!device) continue;
+    if (!device) {
+      // Threads share the tiles of a single head.
+      add_rows(bench, unit, {document.steps, 1, width, 1, 16}, "");
+      continue;
+    }
     device->set_chunks(false);
     add_rows(bench, unit, document, " undivided");
     device->set_chunks(true);
