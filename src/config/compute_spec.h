@@ -44,7 +44,8 @@ struct EnumNames<RecurrenceChoice> {
 struct ComputeSpec {
   std::string device = "cpu";  ///< as parse_device() reads it
   int workers = 0;             ///< batches at a time on the CPU; 0 ("auto"): one per thread
-  int cpu_threads = 0;         ///< 0: one per processor; per worker if `workers` is given, but for training
+  /// 0: one per processor; per worker if `workers` is given, but for training.
+  int cpu_threads = 0;
   /// None ("auto"): that of the model; in training, bfloat16 where it is faster than float32.
   std::optional<Precision> precision;
   RecurrenceChoice recurrences = RecurrenceChoice::own;
