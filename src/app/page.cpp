@@ -4,8 +4,15 @@
 #include "core/error.h"
 #include "core/nlohmann.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <map>
+
 namespace nmt::app {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string_view file(std::string_view name) {
   for (const auto& [known, text] : pages::files)
@@ -23,6 +30,14 @@ std::string script_safe(const nlohmann::ordered_json& data) {
     }
   }
   return safe;
+}
+
+// The names in a model directory (docs/reference/model-directory.md).
+bool is_of_model(const std::string& name) {
+  constexpr std::string_view names[] = {"config.json", "shortlist.bin", "checkpoints",     "latest",
+                                        "best",        "train.jsonl",   "development.json"};
+  return name.ends_with(".spm") ||
+         std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
 }  // namespace
@@ -44,6 +59,26 @@ std::string make_page(std::string_view template_name, const nlohmann::ordered_js
 
 std::string json_text(const nlohmann::ordered_json& data) {
   return data.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void check_outputs(const std::string& model, std::initializer_list<NamedOutput> outputs) {
+  const fs::path directory = fs::weakly_canonical(model);
+  std::map<fs::path, const char*> named;
+  for (const auto& [option, path] : outputs) {
+    if (path.empty()) continue;
+    const fs::path file = fs::weakly_canonical(path);
+    if (!fs::exists(file) || fs::is_regular_file(file)) {
+      const auto [before, is_new] = named.emplace(file, option);
+      if (!is_new)
+        fail(ExitStatus::usage, "{} and {}: both are {}; name two files", before->second, option,
+             path);
+    }
+    const fs::path within = file.lexically_relative(directory);
+    const std::string first = within.empty() ? "" : within.begin()->string();
+    if (is_of_model(first))
+      fail(ExitStatus::usage, "{}: {} is a file of the model {}; name another one", option, path,
+           model);
+  }
 }
 
 PageOutput::PageOutput(const std::string& page, const std::string& json) : page_(page) {

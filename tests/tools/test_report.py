@@ -182,6 +182,20 @@ class ReportTest(unittest.TestCase):
                 self.assertEqual(len(errors), 1, done.stderr)
                 self.assertIn(word, errors[0])
 
+    def test_outputs_replace_nothing_of_the_model(self):
+        copy = self.root / "kept"
+        shutil.copytree(self.model, copy, symlinks=True)
+        for name in ("train.jsonl", "config.json", "vocab.spm", "latest/model.safetensors", "checkpoints/x"):
+            for option in ("-o", "--json"):
+                done = run(copy, option, copy / name, *([] if option == "-o" else ["-o", self.root / "kept.html"]), status=2)
+                self.assertIn(b"is a file of the model", done.stderr)
+        self.assertEqual((copy / "train.jsonl").read_bytes(), (self.model / "train.jsonl").read_bytes())
+        page = self.root / "both.html"
+        self.assertIn(b"output and json: both are", run(copy, "-o", page, "--json", page.parent / "." / page.name, status=2).stderr)
+        self.assertFalse(page.exists())
+        for _ in range(2):
+            run(copy, "-o", copy / "report.html", "--json", copy / "report.json")
+
     def test_damaged_lines_are_left_out(self):
         damaged = self.root / "damaged"
         shutil.copytree(self.model, damaged, symlinks=True)

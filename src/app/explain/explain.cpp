@@ -65,6 +65,7 @@ std::vector<config::Option> fields(ExplainSpec& spec) {
 
 void explain(const ExplainSpec& spec) {
   if (spec.model.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
+  check_outputs(spec.model, {{"output", spec.output}, {"json", spec.json}, {"gates", spec.gates}});
   Compute compute(spec.compute);
   log::info("{}", compute.describe("nmt-explain"));
   const std::unique_ptr<Arena> arena = compute.new_arena();
