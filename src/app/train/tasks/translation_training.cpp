@@ -96,8 +96,8 @@ void choose_alignment_head(TrainingSpec& spec, bool is_new, std::vector<train::C
   if (!is_new)
     fail(ExitStatus::usage,
          "guided-alignment: this training began without it, and its alignments are the mean of {} "
-         "heads; begin a new one with --no-reload, or go on with --guided-alignment-weight 0",
-         spec.model.heads);
+         "heads; go on with --guided-alignment-weight 0, or {}",
+         spec.model.heads, spec.start_anew);
   spec.model.alignment_head = 1;
   choices.push_back({"alignment-head", "1", "guided-alignment trains one head"});
 }
