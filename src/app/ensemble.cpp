@@ -83,6 +83,15 @@ void check(const EnsembleSpec& spec) {
          "lm: a language model is added to log-probabilities; ensemble is probabilities");
 }
 
+void require_one_target(const char* option, const std::string& first, const Vocabulary& of_first,
+                        const std::string& model, const Vocabulary& of_model) {
+  if (const int id = first_difference(of_first, of_model); id >= 0)
+    fail(ExitStatus::usage,
+         "{}: {} and {} have different target vocabularies ({} and {} symbols, different from "
+         "symbol {} on); the models of an ensemble must share it",
+         option, first, model, of_first.size(), of_model.size(), id);
+}
+
 Precision decoding_precision(std::optional<Precision> precision,
                              const std::vector<std::string>& models) {
   if (precision) return *precision;
@@ -114,13 +123,8 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
     models_.push_back(LoadedModel::load(names[i], at));
     tell_recurrences(at, models_.back()->model().parameters());
     LoadedModel &first = *models_.front(), &model = *models_.back();
-    if (const int id = first_difference(first.target_vocabulary(), model.target_vocabulary());
-        id >= 0)
-      fail(ExitStatus::usage,
-           "model: {} and {} have different target vocabularies ({} and {} symbols, different from "
-           "symbol {} on); the models of an ensemble must share it",
-           names[0], names[i], first.target_vocabulary().size(), model.target_vocabulary().size(),
-           id);
+    require_one_target("model", names[0], first.target_vocabulary(), names[i],
+                       model.target_vocabulary());
     const auto sentences = [](LoadedModel& of) { return of.model().spec().context_sentences; };
     if (sentences(first) != sentences(model))
       fail(ExitStatus::usage,

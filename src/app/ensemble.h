@@ -32,6 +32,11 @@ std::vector<config::Option> fusion_fields(EnsembleSpec& spec);
 /// probabilities.
 void check(const EnsembleSpec& spec);
 
+/// Error (usage): the target vocabularies of two models of an ensemble differ. `option` begins the
+/// message.
+void require_one_target(const char* option, const std::string& first, const Vocabulary& of_first,
+                        const std::string& model, const Vocabulary& of_model);
+
 /// The precision for decoding: `precision` if set, else that of the model directories, or float32
 /// if they differ. Errors (usage): as ModelDirectory::open.
 Precision decoding_precision(std::optional<Precision> precision,

@@ -86,7 +86,7 @@ class DirectoriesTest(TrainingCase):
         self.assertLessEqual({*there, "40", "50"}, {path.name for path in (copy / "checkpoints").iterdir()})
         (copy / "config.json").unlink()
         done = self.train("copy", "--after", "60u", status=3)
-        self.assertIn("has checkpoints but no config.json", done.stderr)
+        self.assertIn("has checkpoints but no config.json; restore it, or start anew with --no-reload or another --model", done.stderr)
         self.assertTrue((copy / "checkpoints" / "50").exists())
         self.train("copy", "--after", "10u", "--no-reload")
 

@@ -10,6 +10,8 @@
 #include "model/directory/model_directory.h"
 #include "text/lines.h"
 
+#include <utility>
+
 namespace nmt::app {
 namespace {
 
@@ -30,64 +32,132 @@ std::string difference(const Json& before, const Json& now) {
     else if (!before.contains(key) || before.at(key) != value)
       return fmt::format("{}: {} before, {} now", key,
                          before.contains(key) ? text(before.at(key)) : "none", text(value));
+  for (const auto& [key, value] : before.items())
+    if (!now.contains(key)) return fmt::format("{}: {} before, none now", key, text(value));
   return before == now ? "" : "other settings before";
-}
-
-void require_same(const Step& step, const Json& before, const Json& now) {
-  if (const std::string other = difference(before, now); !other.empty())
-    fail(ExitStatus::usage,
-         "{}: this step has results of other settings: {}; repeat it and the later ones with "
-         "--redo {}, or give another --output",
-         name_of(step.name), other, name_of(step.name));
 }
 
 bool is_off(const Step& step, const DistillSpec& spec) {
   return step.is_off && step.is_off(spec);
 }
 
-// What a run would do with the step. Later steps have unknown inputs until the earlier ones have
-// run.
-std::string state(const DistillSpec& spec, const WorkDirectory& work, const Step& planned) {
-  const DistillStep step = planned.name;
-  if (is_off(planned, spec)) return "off";
-  if (spec.redo != DistillStep::none && step >= spec.redo) return "to be repeated";
-  const auto record = work.read(step);
-  if (!record) return "to be run";
-  return record->finished ? "finished" : "to be continued";
+// The first result of a finished step that does not exist.
+std::string missing(const Step& step, const Distillation& all, const Json& result) {
+  const std::int64_t lines = step.lines ? result.at(step.lines).get<std::int64_t>() : 0,
+                     each = all.spec.part_lines;
+  return all.work.missing(step.name, (lines + each - 1) / each);
 }
 
-void print_plan(const DistillSpec& spec, const WorkDirectory& work) {
+// `settings`: of the step now.
+Outlook outlook(const Step& step, const Distillation& all, const Json& settings) {
+  using enum Outlook::Kind;
+  const auto before = all.work.read(step.name);
+  if (!before) return {begins, ""};
+  const std::string absent = before->finished ? missing(step, all, before->result) : "";
+  if (!all.work.has_results(step.name)) return {begins, absent};
+  const std::string other = difference(before->settings, settings);
+  if (before->finished && other.empty() && absent.empty()) return {finished, ""};
+  if (step.outlook)
+    return all.work.missing(step.name, 0).empty() ? step.outlook(all) : Outlook{begins, absent};
+  const bool continued = WorkDirectory::continues(step.name);
+  if (!before->finished && !continued) return {begins, ""};
+  if (!other.empty()) return {refused, other};
+  return {continued ? continues : begins, absent};
+}
+
+// What a run does with a step that is not repeated, for --dry-run. `trains`: the step train is to
+// be run, so that the student, which the settings of the later steps contain, is not known.
+std::string forecast(const Step& step, const Distillation& all, bool trains) {
+  if (trains && all.work.has_results(step.name))
+    return fmt::format("refused if the student changes (--redo {})", name_of(step.name));
+  if (trains) return "to be run";
+  const Outlook next = outlook(step, all, step.settings(all));
+  const std::string why =
+      next.why.empty() || next.kind == Outlook::Kind::refused ? "" : ": missing " + next.why;
+  switch (next.kind) {
+    case Outlook::Kind::finished: return "finished";
+    case Outlook::Kind::refused:
+      return fmt::format("refused: {} (--redo {})", next.why, name_of(step.name));
+    case Outlook::Kind::begins: return "to be run" + why;
+    case Outlook::Kind::continues: return "to be continued" + why;
+  }
+  return "";
+}
+
+void print_plan(const Distillation& all) {
+  const DistillSpec& spec = all.spec;
   std::string text;
-  for (const Step* step : steps)
-    if (step->name <= spec.until)
-      text += fmt::format("{:<10} {}\n", name_of(step->name), state(spec, work, *step));
+  bool trains = false, stops = false;
+  for (const Step* step : steps) {
+    if (step->name > spec.until) break;
+    std::string line;
+    if (stops)
+      line = "not reached";
+    else if (is_off(*step, spec))
+      line = "off";
+    else if (spec.redo != DistillStep::none && step->name >= spec.redo)
+      line = "to be repeated";
+    else
+      line = forecast(*step, all, trains);
+    text += fmt::format("{:<10} {}\n", name_of(step->name), line);
+    stops = stops || line.starts_with("refused: ");
+    trains = trains || (step->name == DistillStep::train && line != "finished");
+  }
   print(text);
 }
 
+// --redo removes nothing where an earlier step refuses the command.
+void remove_repeated(const Distillation& all) {
+  const DistillStep first = all.spec.redo;
+  if (first == DistillStep::none) return;
+  for (const Step* step : steps) {
+    if (step->name >= first) break;
+    if (is_off(*step, all.spec)) continue;
+    const Outlook next = outlook(*step, all, step->settings(all));
+    if (next.kind == Outlook::Kind::refused) refuse_other_settings(step->name, next.why);
+    if (next.kind != Outlook::Kind::finished) break;
+  }
+  for (const Step* step : steps)
+    if (step->name >= first) all.work.remove(step->name);
+}
+
 ExitStatus run(const Step& step, const Distillation& all) {
+  const auto name = name_of(step.name);
   if (is_off(step, all.spec)) {
-    log::info("{}: off", name_of(step.name));
+    log::info("{}: off", name);
     return ExitStatus::ok;
   }
   const Json settings = step.settings(all);
-  const auto before = all.work.read(step.name);
-  if (before && !step.accepts_changes) require_same(step, before->settings, settings);
-  if (before && before->finished && before->settings == settings) {
-    log::info("{}: finished before: {}", name_of(step.name), step.summary(before->result));
+  const Outlook next = outlook(step, all, settings);
+  if (next.kind == Outlook::Kind::refused) refuse_other_settings(step.name, next.why);
+  if (next.kind == Outlook::Kind::finished) {
+    log::info("{}: finished before: {}", name, step.summary(all.work.read(step.name)->result));
     return ExitStatus::ok;
   }
-  all.work.clean(step.name);
-  all.work.write(step.name, {settings, false, nullptr});
-  log::info("{}: {}", name_of(step.name), before ? "continues" : "begins");
+  log::info("{}: {}{}", name, next.kind == Outlook::Kind::continues ? "continues" : "begins",
+            next.why.empty() ? "" : ": missing " + next.why);
+  bool begun = false;
+  const Begin begin = [&] {
+    if (std::exchange(begun, true)) return;
+    all.work.clean(step.name);
+    all.work.write(step.name, {settings, false, nullptr});
+  };
   Json result;
-  const ExitStatus status = step.run(all, result);
+  const ExitStatus status = step.run(all, begin, result);
   if (status != ExitStatus::ok) return status;
   all.work.write(step.name, {settings, true, result});
-  log::info("{}: {}", name_of(step.name), step.summary(result));
+  log::info("{}: {}", name, step.summary(result));
   return ExitStatus::ok;
 }
 
 }  // namespace
+
+void refuse_other_settings(DistillStep step, const std::string& difference) {
+  fail(ExitStatus::usage,
+       "{}: this step has results of other settings: {}; repeat it and the later ones with "
+       "--redo {}, or give another --output",
+       name_of(step), difference, name_of(step));
+}
 
 std::string identity(const std::string& model) {
   const StoredCheckpoint checkpoint = ModelDirectory::open(model).published();
@@ -118,15 +188,14 @@ nlohmann::ordered_json search_settings(SearchSpec search) {
 ExitStatus distill(const DistillSpec& spec, const std::vector<std::string>& command) {
   check(spec);
   WorkDirectory work(spec.output);
+  const Distillation all{spec, work, command};
   if (spec.dry_run) {
-    print_plan(spec, work);
+    work.check();
+    print_plan(all);
     return ExitStatus::ok;
   }
   work.open();
-  if (spec.redo != DistillStep::none)
-    for (const Step* step : steps)
-      if (step->name >= spec.redo) work.remove(step->name);
-  const Distillation all{spec, work, command};
+  remove_repeated(all);
   for (const Step* step : steps) {
     if (step->name > spec.until) break;
     if (const ExitStatus status = run(*step, all); status != ExitStatus::ok) return status;

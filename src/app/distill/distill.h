@@ -55,7 +55,8 @@ std::vector<config::Option> fields(DistillSpec& spec);
 /// the default student its own defaults (unset_student_architecture). Call it after
 /// Settings::read(). Errors (usage): typed settings of the student without effect.
 void note_given(DistillSpec& spec, const config::Settings& settings);
-/// Errors (usage): missing files or models, and settings that contradict each other.
+/// Errors (usage): missing files or models, settings that contradict each other, and those that a
+/// later step would refuse, as check_student.
 void check(const DistillSpec& spec);
 
 /// Distills the teacher into a student: runs the steps that are not finished, and prints the table

@@ -1,11 +1,17 @@
 #include "app/common_options.h"
+#include "app/compute.h"
 #include "app/distill/distill.h"
 #include "app/distill/student_defaults.h"
+#include "app/distill/student_training.h"
+#include "app/ensemble.h"
 #include "config/fields.h"
+#include "core/file.h"
 #include "core/number_text.h"
 #include "model/architecture.h"
 #include "model/directory/model_directory.h"
 #include "text/lines.h"
+
+#include <optional>
 
 namespace nmt::app {
 namespace {
@@ -26,28 +32,75 @@ std::vector<Option> training_options(TrainingSpec& spec) {
   return options;
 }
 
+// Returns the number of lines, which are the same in all files.
+std::int64_t check_lines(const char* name, const std::vector<std::string>& files) {
+  std::vector<std::int64_t> lines;
+  for (const std::string& file : files) {
+    LineReader reader = LineReader::open(file);
+    for (std::string line; reader.next(line);) continue;
+    lines.push_back(reader.lines());
+  }
+  if (lines.front() != lines.back())
+    fail(ExitStatus::data, "{}: {} has {}, but {} has {}", name, files.front(),
+         counted(lines.front(), "line"), files.back(), grouped(lines.back()));
+  if (lines.front() == 0) fail(ExitStatus::data, "{}: {} has no line", name, files.front());
+  return lines.front();
+}
+
 void check_pair(const char* name, const std::vector<std::string>& files) {
   if (files.size() != 2)
     fail(ExitStatus::usage, "{}: {} files given, expected two: source and reference", name,
          files.size());
-  std::int64_t lines[2] = {0, 0};
-  for (const int side : {0, 1}) {
-    LineReader reader = LineReader::open(files[static_cast<std::size_t>(side)]);
-    for (std::string line; reader.next(line);) ++lines[side];
-  }
-  if (lines[0] != lines[1])
-    fail(ExitStatus::data, "{}: {} has {}, but {} has {}", name, files[0],
-         counted(lines[0], "line"), files[1], grouped(lines[1]));
-  if (lines[0] == 0) fail(ExitStatus::data, "{}: {} has no line", name, files[0]);
+  check_lines(name, files);
 }
 
 void check_model(const char* option, const std::string& directory) {
+  if (!ModelDirectory::is_there(directory))
+    fail(ExitStatus::usage, "{}: {} is not a model directory: {}", option, directory,
+         is_directory(directory) ? "config.json is missing" : "there is no such directory");
   const ModelDirectory model = ModelDirectory::open(directory);
-  model.require(Task::translation);
+  if (const Task task = model.spec().task; task != Task::translation)
+    fail(ExitStatus::usage, "{}: {} is {}; expected {}", option, directory, model_of(task),
+         model_of(Task::translation));
+  model.published();
   if (const int sentences = model.spec().context_sentences; sentences > 0)
     fail(ExitStatus::usage,
          "{}: {} reads {} context sentences; nmt-distill translates sentences alone", option,
          directory, sentences);
+}
+
+// The device has the precision of the teachers and of the backward model.
+void check_precision(const DistillSpec& spec) {
+  ComputeSpec asked;  // float32, which every device has
+  asked.device = spec.student.compute.device;
+  asked.cpu_threads = spec.student.compute.cpu_threads;
+  asked.precision = Precision::float32;
+  Compute compute(asked);
+  const Precision teacher = decoding_precision(spec.teacher_precision, spec.teachers);
+  if (!compute.cuda() && teacher == Precision::tf32)
+    fail(ExitStatus::usage,
+         "teacher-precision: tf32 is for a GPU (--device cuda), not for the CPU; give float32, "
+         "bfloat16 or int8");
+  if (compute.cuda() && teacher == Precision::int8)
+    fail(ExitStatus::usage,
+         "teacher-precision: int8 is for the CPU, not for --device {}; use --teacher-precision "
+         "float32 for int8 weights",
+         asked.device);
+  if (compute.cuda() && !spec.backward.empty() &&
+      decoding_precision(std::nullopt, {spec.backward}) == Precision::int8)
+    fail(ExitStatus::usage,
+         "backward: {} has int8 weights, which are for the CPU, not for --device {}; give the "
+         "model in float32",
+         spec.backward, asked.device);
+}
+
+void check_teachers(const DistillSpec& spec) {
+  for (const std::string& teacher : spec.teachers) check_model("teacher", teacher);
+  const std::string& first = spec.teachers.front();
+  const VocabularyPair of_first = ModelDirectory::open(first).load_vocabularies();
+  for (const std::string& teacher : spec.teachers)
+    require_one_target("teacher", first, *of_first.target, teacher,
+                       *ModelDirectory::open(teacher).load_vocabularies().target);
 }
 
 // The step align reads the teachers' attention, and the training guides the student's.
@@ -139,11 +192,12 @@ void check(const DistillSpec& spec) {
     fail(ExitStatus::usage, "output: no work directory given; name it with --output DIR");
   if (spec.teachers.empty())
     fail(ExitStatus::usage, "teacher: no model directory given; name it with --teacher DIR");
-  for (const std::string& teacher : spec.teachers) check_model("teacher", teacher);
+  check_teachers(spec);
   if (spec.backward.empty() && spec.backward_drop != DistillSpec{}.backward_drop)
     fail(ExitStatus::usage,
          "backward-drop: there is no model to score with; name it with --backward DIR");
   if (!spec.backward.empty()) check_model("backward", spec.backward);
+  check_precision(spec);
   if (spec.aligns()) check_attention(spec);
   if (spec.student.model.context_sentences > 0)
     fail(ExitStatus::usage,
@@ -157,7 +211,7 @@ void check(const DistillSpec& spec) {
   if (text.size() == 1 && spec.selection.value_or(Selection::score) != Selection::score)
     fail(ExitStatus::usage, "select: {} needs a reference; train-sets has a source text only",
          name_of(*spec.selection));
-  if (text.size() == 2) check_pair("train-sets", text);
+  const std::int64_t lines = check_lines("train-sets", text);
   if (spec.student.data.valid_sets.empty())
     fail(ExitStatus::usage,
          "valid-sets: no development set given; name it with --valid-sets SOURCE REFERENCE");
@@ -169,8 +223,7 @@ void check(const DistillSpec& spec) {
   if (spec.redo > spec.until)
     fail(ExitStatus::usage, "redo: {} comes after until: {}", name_of(spec.redo),
          name_of(spec.until));
-  config::check(spec.student.noise);
-  config::check(spec.student.search);
+  check_student(spec, lines);
 }
 
 }  // namespace nmt::app

@@ -1,19 +1,31 @@
 #include "app/distill/parts.h"
 
 #include "core/error.h"
+#include "core/file.h"
+#include "core/number_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 
 namespace nmt::app {
 namespace {
 
 constexpr std::string_view separator = " ||| ";
+constexpr const char* remedy = "remove the file, and the same command makes it again";
 
 [[noreturn]] void damaged(const std::string& path, std::int64_t line, const char* expected) {
-  fail(ExitStatus::data, "{}:{}: expected {}; remove the file to make it again", path, line,
-       expected);
+  fail(ExitStatus::data, "{}:{}: expected {}; {}", path, line, expected, remedy);
+}
+
+// A file that was cut within its last line.
+void require_last_line(const LineReader& reader, const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  char last = '\n';
+  if (file.tellg() > 0 && file.seekg(-1, std::ios::end)) file.get(last);
+  if (last != '\n') damaged(path, reader.lines(), "a complete last line");
 }
 
 }  // namespace
@@ -55,6 +67,7 @@ std::vector<std::vector<std::string>> read_n_best(const std::string& path, std::
     lists[at].push_back(features > begin ? line.substr(begin, features - begin) : "");
   }
   if (lists.back().empty()) damaged(path, reader.lines() + 1, "more n-best lists");
+  require_last_line(reader, path);
   return lists;
 }
 
@@ -76,7 +89,18 @@ std::vector<SelectedLine> read_selected(const std::string& path, std::size_t lin
     result.push_back(std::move(selected));
   }
   if (result.size() != lines) damaged(path, reader.lines() + 1, "more lines");
+  require_last_line(reader, path);
   return result;
+}
+
+std::string read_links(const std::string& path, std::int64_t lines) {
+  std::string links = read_file(path);
+  const std::int64_t present = std::count(links.begin(), links.end(), '\n');
+  if (present != lines || !links.ends_with('\n'))
+    fail(ExitStatus::data, "{}: has {}{}, expected {}; {}", path, counted(present, "whole line"),
+         links.empty() || links.ends_with('\n') ? "" : " and a part of one", grouped(lines),
+         remedy);
+  return links;
 }
 
 }  // namespace nmt::app

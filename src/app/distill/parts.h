@@ -46,4 +46,7 @@ std::string format_selected(const SelectedLine& line);
 /// Error (data): the file does not have `lines` such lines.
 std::vector<SelectedLine> read_selected(const std::string& path, std::size_t lines);
 
+/// The text of a part of the step align. Error (data): it does not have `lines` lines.
+std::string read_links(const std::string& path, std::int64_t lines);
+
 }  // namespace nmt::app

@@ -1,9 +1,12 @@
 #include "app/distill/work_directory.h"
 
+#include "app/distill/parts.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/temporary.h"
+#include "model/directory/model_directory.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -37,24 +40,35 @@ void remove_all(const std::string& path) {
   if (error) fail(ExitStatus::failed, "{}: cannot be removed: {}", path, error.message());
 }
 
-bool continues(DistillStep step) {
-  return step == DistillStep::translate || step == DistillStep::select ||
-         step == DistillStep::align || step == DistillStep::train;
+bool is_model(const std::string& directory) {
+  std::error_code error;
+  return ModelDirectory::is_there(directory) &&
+         (fs::exists(directory + "/best", error) || fs::exists(directory + "/latest", error) ||
+          ModelDirectory::has_checkpoints(directory));
 }
 
 }  // namespace
+
+bool WorkDirectory::continues(DistillStep step) {
+  return step == DistillStep::translate || step == DistillStep::select ||
+         step == DistillStep::align || step == DistillStep::train;
+}
 
 WorkDirectory::~WorkDirectory() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-void WorkDirectory::open() {
+void WorkDirectory::check() const {
   std::error_code error;
   if (fs::is_directory(path_, error) && !fs::exists(at("steps"), error) &&
       fs::directory_iterator(path_, error) != fs::directory_iterator())
     fail(ExitStatus::usage,
          "output: {} contains other files and no steps of nmt-distill; name a new directory",
          path_);
+}
+
+void WorkDirectory::open() {
+  check();
   make_directories(at("steps"));
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -89,6 +103,30 @@ void WorkDirectory::write(DistillStep step, const Record& record) const {
   const Json json{
       {"settings", record.settings}, {"finished", record.finished}, {"result", record.result}};
   write_file(record_path(step), json.dump(2) + "\n");
+}
+
+bool WorkDirectory::has_results(DistillStep step) const {
+  const std::vector<std::string> names = outputs(step);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    std::error_code error;
+    if (!fs::is_directory(at(name), error)) return fs::exists(at(name), error);
+    const fs::directory_iterator files(at(name));
+    return std::any_of(begin(files), end(files), [](const fs::directory_entry& entry) {
+      return !is_temporary_name(entry.path().filename().string());
+    });
+  });
+}
+
+std::string WorkDirectory::missing(DistillStep step, std::int64_t parts) const {
+  for (const std::string& name : outputs(step)) {
+    const bool is_model_of_step = step == DistillStep::train || step == DistillStep::convert;
+    if (is_model_of_step && !is_model(at(name))) return at(name);
+    std::error_code error;
+    if (!fs::exists(at(name), error)) return at(name);
+  }
+  for (std::int64_t i = 0; i < parts; ++i)
+    if (const std::string path = part(step, i); !is_file(path)) return path;
+  return "";
 }
 
 void WorkDirectory::remove(DistillStep step) const {

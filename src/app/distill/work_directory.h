@@ -32,8 +32,10 @@ class WorkDirectory {
   WorkDirectory(const WorkDirectory&) = delete;
   WorkDirectory& operator=(const WorkDirectory&) = delete;
 
-  /// Creates the directory and locks it until this object ends. Errors (usage): another process has
-  /// locked it; (failed): it cannot be created.
+  /// Error (usage): the directory has other files, and no steps of nmt-distill.
+  void check() const;
+  /// Creates the directory and locks it until this object ends. Errors: as check(); (usage):
+  /// another process has locked it; (failed): it cannot be created.
   void open();
 
   std::string at(const std::string& name) const { return path_ + "/" + name; }
@@ -53,6 +55,13 @@ class WorkDirectory {
   /// The record of a step; none: it has not begun. Error (data): the file is damaged.
   std::optional<Record> read(DistillStep step) const;
   void write(DistillStep step, const Record& record) const;
+  /// Whether an interrupted step continues from its results. The others begin again.
+  static bool continues(DistillStep step);
+  /// Whether the directory has results of the step, complete or not; temporary files are none.
+  bool has_results(DistillStep step) const;
+  /// The first result of a finished step that does not exist; "": none. `parts`: of steps whose
+  /// results are parts.
+  std::string missing(DistillStep step, std::int64_t parts) const;
   /// Removes the record and the results of a step.
   void remove(DistillStep step) const;
   /// Removes the results of a step that cannot be continued, and temporary files of killed

@@ -69,7 +69,8 @@ void require_room_for(const std::string& directory) {
 
 }  // namespace
 
-DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite)
+DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite,
+                               const std::string& start_anew)
     : path_(std::move(path)), keep_last_(keep_last), keep_best_(keep_best) {
   if (path_.empty()) fail(ExitStatus::usage, "model: no directory given");
   refuse_foreign(path_);
@@ -77,10 +78,8 @@ DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, b
   fs::exists(path_, error) ? require_writable(path_) : require_room_for(path_);
   if (!overwrite && ModelDirectory::is_there(path_)) directory_ = ModelDirectory::open(path_);
   if (!overwrite && !directory_ && ModelDirectory::has_checkpoints(path_))
-    fail(ExitStatus::data,
-         "model: {} has checkpoints but no config.json; restore it, or begin anew with "
-         "--no-reload, which removes the checkpoints",
-         path_);
+    fail(ExitStatus::data, "model: {} has checkpoints but no config.json; restore it, or {}", path_,
+         start_anew);
   if (directory_ && directory_->weights() != Dtype::f32)
     fail(ExitStatus::usage,
          "model: {} has {} weights made by nmt-convert; resume the training of the float32 "

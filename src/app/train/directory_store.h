@@ -14,9 +14,10 @@ namespace nmt::app {
 class DirectoryStore : public train::CheckpointStore {
  public:
   /// Only reads; nothing is written before create() or go_on(). With `overwrite`, an existing model
-  /// is ignored. Errors: (usage) the path is a file, or a directory with other contents; (data) it
-  /// has checkpoints without a model.
-  DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite);
+  /// is ignored. `start_anew`: how to do that, for messages. Errors: (usage) the path is a file, or
+  /// a directory with other contents; (data) it has checkpoints without a model.
+  DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite,
+                 const std::string& start_anew);
   ~DirectoryStore() override;
   DirectoryStore(const DirectoryStore&) = delete;
 

@@ -96,7 +96,7 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
     : hosts(join(asked, processes)),
       heartbeat("reading the training text"),
       device(asked, processes, hosts),
-      directory(asked.train, device.ranks()),
+      directory(asked.train, asked.start_anew, device.ranks()),
       before(directory.training_so_far()),
       task(make_training_task(asked.model.task)) {
   set_defaults(asked, *task);

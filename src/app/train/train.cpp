@@ -61,7 +61,8 @@ void open_directory(PreparedTraining& p, const VocabularyPair& vocabularies) {
 }
 
 // Returns false if the training has already finished.
-bool resume(train::Trainer& trainer, train::Reporter& reporter, const std::string& model) {
+bool resume(train::Trainer& trainer, train::Reporter& reporter, const std::string& model,
+            const std::string& start_anew) {
   if (!trainer.resume()) return true;
   const Progress& progress = trainer.state().progress;
   const std::string over = trainer.finished();
@@ -72,9 +73,9 @@ bool resume(train::Trainer& trainer, train::Reporter& reporter, const std::strin
     return true;
   }
   log::info(
-      "{}: the training has already finished ({}); extend it (--after +10e: ten more epochs), "
-      "or replace it with --no-reload",
-      model, over);
+      "{}: the training has already finished ({}); extend it (--after +10e: ten more epochs), or "
+      "{}",
+      model, over, start_anew);
   return false;
 }
 
@@ -136,7 +137,7 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
       {task.model(), task.source(), &validator, p.directory.store(), reporter, p.heartbeat,
        p.batching, task.development_hash(), yaml_of(p.spec), control.started, p.device.ranks(),
        stop, task.alignments_hash(), p.relative_after});
-  if (!resume(trainer, reporter, p.directory.path()))
+  if (!resume(trainer, reporter, p.directory.path(), p.spec.start_anew))
     return result_of(ExitStatus::ok, trainer.state());
   record_run(reporter, trainer.state().progress, p, control.command);
   std::optional<train::Signals> signals;

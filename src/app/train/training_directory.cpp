@@ -36,12 +36,14 @@ double max_checkpoints(const TrainSpec& spec) {
 
 }  // namespace
 
-TrainingDirectory::TrainingDirectory(const TrainSpec& spec, train::Communicator& ranks)
+TrainingDirectory::TrainingDirectory(const TrainSpec& spec, const std::string& start_anew,
+                                     train::Communicator& ranks)
     : path_(spec.model),
       ranks_(ranks),
-      own_(ranks.rank() == 0 ? std::make_optional<DirectoryStore>(spec.model, spec.keep_last,
-                                                                  spec.keep_best, spec.overwrite)
-                             : std::nullopt),
+      own_(ranks.rank() == 0
+               ? std::make_optional<DirectoryStore>(spec.model, spec.keep_last, spec.keep_best,
+                                                    spec.overwrite, start_anew)
+               : std::nullopt),
       shared_(ranks, own_ ? &*own_ : nullptr) {}
 
 train::CheckpointStore& TrainingDirectory::store() {

@@ -17,8 +17,9 @@ namespace nmt::app {
 /// sends the contents to the others.
 class TrainingDirectory {
  public:
-  /// Only reads. Errors: as DirectoryStore.
-  TrainingDirectory(const TrainSpec& spec, train::Communicator& ranks);
+  /// Only reads. `start_anew`: as TrainingSpec. Errors: as DirectoryStore.
+  TrainingDirectory(const TrainSpec& spec, const std::string& start_anew,
+                    train::Communicator& ranks);
   TrainingDirectory(const TrainingDirectory&) = delete;
 
   const std::string& path() const { return path_; }

@@ -6,6 +6,7 @@
 #include "core/number_text.h"
 #include "search/line_writer.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace nmt::app {
@@ -33,15 +34,15 @@ ScoreSpec teacher(const DistillSpec& spec) {
   return scoring;
 }
 
-void join_parts(const WorkDirectory& work, std::int64_t parts) {
+void join_parts(const WorkDirectory& work, std::int64_t part_lines, std::int64_t lines) {
   LineWriter writer(work.links());
-  for (std::int64_t i = 0; i < parts; ++i)
-    writer.write(read_file(work.part(DistillStep::align, i)));
+  for (std::int64_t i = 0; i * part_lines < lines; ++i)
+    writer.write(
+        read_links(work.part(DistillStep::align, i), std::min(part_lines, lines - i * part_lines)));
   writer.commit();
 }
 
-ExitStatus run(const Distillation& all, Json& result) {
-  make_directories(all.work.at("align"));
+ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
   TextParts sources(all.work.source(), all.spec.part_lines),
       targets(all.work.target(), all.spec.part_lines);
   std::optional<OpenScorer> open;  // for the first part that is missing
@@ -49,7 +50,11 @@ ExitStatus run(const Distillation& all, Json& result) {
   while (sources.next(source_lines) && targets.next(target_lines)) {
     const std::string path = all.work.part(DistillStep::align, sources.number());
     if (is_file(path)) continue;
-    if (!open) open.emplace(teacher(all.spec), "nmt-distill: the teacher aligns");
+    if (!open) {
+      open.emplace(teacher(all.spec), "nmt-distill: the teacher aligns");
+      begin();
+      make_directories(all.work.at("align"));
+    }
     LineWriter writer(path);
     for (const PairScore& score :
          open->scorer().score(source_lines, target_lines, sources.first_line() + 1))
@@ -57,7 +62,8 @@ ExitStatus run(const Distillation& all, Json& result) {
     writer.commit();
     log::info("align: {} pairs", grouped(sources.lines()));
   }
-  join_parts(all.work, sources.number() + 1);
+  begin();
+  join_parts(all.work, all.spec.part_lines, sources.lines());
   result = {{"pairs", sources.lines()}, {"parts", sources.number() + 1}};
   return ExitStatus::ok;
 }
@@ -73,6 +79,6 @@ bool is_off(const DistillSpec& spec) {
 
 }  // namespace
 
-const Step align_step{DistillStep::align, settings, run, summary, false, is_off};
+const Step align_step{DistillStep::align, settings, run, summary, "pairs", is_off};
 
 }  // namespace nmt::app

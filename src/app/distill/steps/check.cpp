@@ -51,7 +51,7 @@ std::vector<Candidate> candidates(const Distillation& all) {
   return list;
 }
 
-ExitStatus run(const Distillation& all, Json& result) {
+ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
   const std::vector<std::string>& files = test_sets(all.spec);
   const std::vector<std::string> sources = read_lines(files[0]), references = read_lines(files[1]);
   std::vector<Measurement> rows;
@@ -59,6 +59,7 @@ ExitStatus run(const Distillation& all, Json& result) {
     rows.push_back(measure(candidate, sources, all.spec.check_sentences));
     rows.back().bleu = text_bleu(rows.back().outputs, references);
   }
+  begin();
   const std::string title =
       fmt::format("{} sentences of {}; {}, {}, one thread, seconds of processor time",
                   sources.size(), files[0], processor(), kernels::instruction_set());

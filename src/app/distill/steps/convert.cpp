@@ -18,7 +18,7 @@ Json settings(const Distillation& all) {
           {"tolerance", all.spec.tolerance}};
 }
 
-ExitStatus run(const Distillation& all, Json& result) {
+ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
   ConvertSpec spec;
   spec.model = all.work.student();
   spec.output = all.work.converted();
@@ -29,6 +29,7 @@ ExitStatus run(const Distillation& all, Json& result) {
   spec.search.shortlist = {all.work.shortlist(), std::to_string(all.spec.shortlist[0]),
                            std::to_string(all.spec.shortlist[1])};
   spec.compute.cpu_threads = all.spec.student.compute.cpu_threads;
+  begin();
   convert(spec);
   result = Json::object();
   return ExitStatus::ok;

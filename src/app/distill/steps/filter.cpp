@@ -31,7 +31,7 @@ void for_each_pair(const Distillation& all,
   }
 }
 
-ExitStatus run(const Distillation& all, Json& result) {
+ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
   PairFilter filter(all.spec.max_ratio);
   std::array<std::int64_t, EnumNames<Verdict>::names.size()> counts{};
   std::vector<Scored> kept;
@@ -54,6 +54,7 @@ ExitStatus run(const Distillation& all, Json& result) {
   if (kept.empty())
     fail(ExitStatus::data, "filter: no pair of {} is left: {} empty, {} length, {} repetition",
          pairs, counts[1], counts[2], counts[3]);
+  begin();
   LineWriter sources(all.work.source()), targets(all.work.target());
   std::size_t next = 0;
   for_each_pair(all, [&](std::int64_t line, const std::string& source, const SelectedLine& each) {

@@ -39,8 +39,7 @@ void score(OpenScorer& backward, const std::vector<std::string>& sources,
                         static_cast<float>(std::max<std::size_t>(scores[i].word_scores.size(), 1));
 }
 
-ExitStatus run(const Distillation& all, Json& result) {
-  make_directories(all.work.at("select"));
+ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
   const DistillSpec& spec = all.spec;
   const Selection by = selection(spec);
   TextParts source(spec.student.data.train_sets[0], spec.part_lines);
@@ -69,11 +68,14 @@ ExitStatus run(const Distillation& all, Json& result) {
       }
       score(*backward, sources, lines);
     }
+    begin();
+    make_directories(all.work.at("select"));
     LineWriter writer(path);
     for (const SelectedLine& line : lines) writer.write(format_selected(line));
     writer.commit();
     log::info("select: {} lines", grouped(source.lines()));
   }
+  begin();
   result = {{"lines", source.lines()},
             {"by", std::string(name_of(by))},
             {"backward", !spec.backward.empty()}};
@@ -88,6 +90,6 @@ std::string summary(const Json& result) {
 
 }  // namespace
 
-const Step select_step{DistillStep::select, settings, run, summary};
+const Step select_step{DistillStep::select, settings, run, summary, "lines"};
 
 }  // namespace nmt::app

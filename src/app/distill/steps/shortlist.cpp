@@ -19,7 +19,7 @@ Json settings(const Distillation& all) {
   return {{"student", identity(all.work.student())}};
 }
 
-ExitStatus run(const Distillation& all, Json& result) {
+ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
   ScoreSpec spec;
   spec.models.models = {all.work.student()};
   spec.search.alignment = AlignmentKind::subword;
@@ -34,6 +34,7 @@ ExitStatus run(const Distillation& all, Json& result) {
   const Vocabulary& source_vocabulary = models->inference.models.source_vocabulary();
   const Vocabulary& target_vocabulary = models->inference.models.target_vocabulary();
   LexicalTable table(source_vocabulary, target_vocabulary);
+  begin();
   LineWriter writer(all.work.shortlist());
   const auto window = static_cast<std::int64_t>(open.scorer().window());
   TextParts sources(all.work.source(), window), targets(all.work.target(), window);

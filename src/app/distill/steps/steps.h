@@ -3,6 +3,7 @@
 #include "app/distill/distill.h"
 #include "app/distill/work_directory.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,19 +16,37 @@ struct Distillation {
   const std::vector<std::string>& command;
 };
 
-/// One step. `settings`: what its result depends on. `run` does the work, returns ok or the status
-/// of an interrupted training, and fills `result`; interrupted, it continues in the next call.
+/// What a run does with a step that is not off.
+struct Outlook {
+  enum class Kind { finished, refused, begins, continues };
+  Kind kind = Kind::begins;
+  std::string why;  ///< refused: the settings that differ; begins, continues: a missing result
+};
+
+/// Removes what a step cannot continue from, and records its settings as those of an unfinished
+/// step. Later calls do nothing.
+using Begin = std::function<void()>;
+
+/// One step. `settings`: what its result depends on. `run` opens its inputs, calls `begin`, does
+/// the work, returns ok or the status of an interrupted training, and fills `result`; interrupted,
+/// it continues in the next call.
 struct Step {
   using Json = nlohmann::ordered_json;
   DistillStep name;
   Json (*settings)(const Distillation&);
-  ExitStatus (*run)(const Distillation&, Json& result);
+  ExitStatus (*run)(const Distillation&, const Begin& begin, Json& result);
   std::string (*summary)(const Json& result);
-  /// Whether `run` handles a result of other settings: nmt-train does.
-  bool accepts_changes = false;
+  /// Of steps with a file per part: the member of the result that counts all lines; null: no parts.
+  const char* lines = nullptr;
   /// Whether the settings switch the step off; null: never.
   bool (*is_off)(const DistillSpec&) = nullptr;
+  /// Where results exist that are unfinished or have other settings; null: the step refuses other
+  /// settings.
+  Outlook (*outlook)(const Distillation&) = nullptr;
 };
+
+/// Error (usage): the step has results of other settings; `difference` names them.
+[[noreturn]] void refuse_other_settings(DistillStep step, const std::string& difference);
 
 extern const Step translate_step, select_step, filter_step, align_step, train_step, shortlist_step,
     convert_step, check_step;

@@ -1,56 +1,119 @@
 #include "app/train/train.h"
 
 #include "app/distill/steps/steps.h"
+#include "app/distill/student_training.h"
 #include "app/processes.h"
+#include "app/train/resumed_settings.h"
+#include "config/fields.h"
+#include "config/period.h"
 #include "config/settings.h"
+#include "core/file.h"
 #include "core/number_text.h"
 #include "model/directory/model_directory.h"
+#include "train/training_state.h"
 
-#include <filesystem>
+#include <algorithm>
 
 namespace nmt::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The vocabularies of a model directory, as --vocabs names them.
-std::vector<std::string> vocabularies(const std::string& model) {
-  const std::string joint = model + "/vocab.spm";
-  std::error_code error;
-  if (std::filesystem::exists(joint, error)) return {joint};
-  return {model + "/src.spm", model + "/trg.spm"};
+// Of the search, which only validates here. The later steps record it.
+bool is_of_search(const std::string& option) {
+  SearchSpec search;
+  const std::vector<config::Option> all = config::validation_fields(search);
+  return std::any_of(all.begin(), all.end(),
+                     [&](const config::Option& each) { return each.name == option; });
 }
 
-TrainingSpec student(const Distillation& all) {
-  TrainingSpec spec = all.spec.student;
-  spec.data.train_sets = {all.work.source(), all.work.target()};
-  spec.train.model = all.work.student();
-  spec.start_anew = "repeat the step with --redo train";
-  if (all.spec.aligns()) spec.data.guided_alignment = all.work.links();
-  if (all.spec.shares_vocabularies()) spec.data.vocabs = vocabularies(all.spec.teachers.front());
-  return spec;
-}
-
-// The options that were given, without files and devices.
+// The options that were given, without files, devices and search.
 Json settings(const Distillation& all) {
   TrainingSpec spec = all.spec.student;
   Json given = Json::object();
   for (const config::Option& option : fields(spec))
     if (spec.is_given(option.name) && option.role != config::Role::location &&
-        !std::holds_alternative<std::monostate>(option.target))
+        !is_of_search(option.name) && !std::holds_alternative<std::monostate>(option.target))
       given[option.name] = config::joined_values(option);
   return given;
 }
 
-ExitStatus run(const Distillation& all, Json& result) {
-  TrainingSpec spec = student(all);
+// What the existing training of the student is to be continued with.
+struct Continuation {
+  std::vector<train::ChangedSetting> changes;  ///< settings that differ from its own
+  bool is_over = false;                        ///< a stopping rule applies already
+};
+
+bool has_vocabularies(const ModelDirectory& model, const std::vector<std::string>& files) {
+  const VocabularyPair pair = model.load_vocabularies();
+  return !files.empty() && read_file(files.front()) == pair.source->bytes() &&
+         read_file(files.back()) == pair.target->bytes();
+}
+
+// As Trainer::finished() will find.
+bool is_over(const TrainSpec& spec, const train::TrainingState& state) {
+  if (spec.after.find('+') != std::string::npos) return false;
+  const std::vector<Period> ends = parse_periods(spec.after, "after");
+  return std::any_of(ends.begin(), ends.end(),
+                     [&](const Period& end) { return is_reached(end, state.progress); }) ||
+         (spec.early_stopping > 0 && state.stalled >= spec.early_stopping) ||
+         (spec.max_minutes > 0 && state.seconds >= 60 * spec.max_minutes);
+}
+
+Continuation continuation(const Distillation& all) {
+  const ModelDirectory model = ModelDirectory::open(all.work.student());
+  const std::optional<StoredCheckpoint> latest = model.latest();
+  if (!latest) return {};
+  const auto state = train::TrainingState::from_json(latest->read_info(), model.path());
+  TrainingSpec spec = student_training(all.spec, all.work);
+  Continuation next;
+  next.changes = take_over(spec, state.settings);
+  // The links are those of the step align, wherever the directory lies.
+  std::erase_if(next.changes, [&](const train::ChangedSetting& change) {
+    return change.name == "guided-alignment" || is_of_search(change.name) ||
+           (change.name == "vocabs" && has_vocabularies(model, spec.data.vocabs));
+  });
+  next.is_over = is_over(spec.train, state);
+  return next;
+}
+
+std::string described(const train::ChangedSetting& change, const std::string& refusal) {
+  return fmt::format("{}: {} before, {} now ({})", change.name, change.before, change.now, refusal);
+}
+
+Outlook outlook(const Distillation& all) {
+  const Continuation next = continuation(all);
+  for (const train::ChangedSetting& change : next.changes)
+    if (!change.refusal.empty()) return {Outlook::Kind::refused, described(change, change.refusal)};
+  if (next.is_over && !next.changes.empty())
+    return {
+        Outlook::Kind::refused,
+        described(next.changes.front(), "the training is over, a larger after would extend it")};
+  return {Outlook::Kind::continues, ""};
+}
+
+ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
+  const bool is_new = !all.work.missing(DistillStep::train, 0).empty();
+  const Continuation next = is_new ? Continuation{} : continuation(all);
+  TrainingSpec spec = student_training(all.spec, all.work);
   Processes alone;
   PreparedTraining prepared(spec, alone);
+  if (!prepared.before) begin();
+  bool trains = false;
   TrainingControl control;
   control.command = all.command;
   control.catch_signals = true;
+  // Before the first update: what computes none must not change the record.
+  control.stop = [&] {
+    begin();
+    trains = true;
+    return false;
+  };
   const TrainingResult ended = train(prepared, control);
   if (ended.status != ExitStatus::ok) return ended.status;
+  if (!trains && !next.changes.empty())
+    refuse_other_settings(DistillStep::train,
+                          described(next.changes.front(), "the training is over"));
   result = {{"updates", ended.progress.updates}};
   if (ended.best)
     result.update(
@@ -69,6 +132,6 @@ std::string summary(const Json& result) {
 
 }  // namespace
 
-const Step train_step{DistillStep::train, settings, run, summary, true};
+const Step train_step{DistillStep::train, settings, run, summary, nullptr, nullptr, outlook};
 
 }  // namespace nmt::app

@@ -38,8 +38,7 @@ Json settings(const Distillation& all) {
           {"part-lines", spec.part_lines}};
 }
 
-ExitStatus run(const Distillation& all, Json& result) {
-  make_directories(all.work.at("translate"));
+ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
   TextParts source(all.spec.student.data.train_sets[0], all.spec.part_lines);
   std::optional<OpenTranslator> open;  // for the first part that is missing
   const auto start = std::chrono::steady_clock::now();
@@ -47,7 +46,11 @@ ExitStatus run(const Distillation& all, Json& result) {
   for (std::vector<std::string> lines; source.next(lines);) {
     const std::string path = all.work.part(DistillStep::translate, source.number());
     if (is_file(path)) continue;
-    if (!open) open.emplace(teacher(all.spec), "nmt-distill: the teacher");
+    if (!open) {
+      open.emplace(teacher(all.spec), "nmt-distill: the teacher");
+      begin();
+      make_directories(all.work.at("translate"));
+    }
     LineTranslator& translator = open->translator();
     LineWriter writer(path);
     std::int64_t id = source.first_line();
@@ -60,8 +63,7 @@ ExitStatus run(const Distillation& all, Json& result) {
     log::info("translate: {} lines, {:.1f} lines/s", grouped(id),
               static_cast<double>(translated) / seconds);
   }
-  if (source.lines() == 0)
-    fail(ExitStatus::data, "train-sets: {} has no line", all.spec.student.data.train_sets[0]);
+  begin();
   source.warn();
   result = {{"lines", source.lines()}, {"parts", source.number() + 1}};
   return ExitStatus::ok;
@@ -74,6 +76,6 @@ std::string summary(const Json& result) {
 
 }  // namespace
 
-const Step translate_step{DistillStep::translate, settings, run, summary};
+const Step translate_step{DistillStep::translate, settings, run, summary, "lines"};
 
 }  // namespace nmt::app

@@ -97,34 +97,37 @@ void choose_alignment_head(TrainingSpec& spec, bool is_new, std::vector<train::C
   if (!is_new)
     fail(ExitStatus::usage,
          "guided-alignment: this training began without it, and its alignments are the mean of {} "
-         "heads; begin a new one with --no-reload, or go on with --guided-alignment-weight 0",
-         spec.model.heads);
+         "heads; go on with --guided-alignment-weight 0, or {}",
+         spec.model.heads, spec.start_anew);
   spec.model.alignment_head = 1;
   choices.push_back({"alignment-head", "1", "guided-alignment trains one head"});
 }
 
 }  // namespace
 
-void TranslationTraining::read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
-                               train::Communicator& ranks) {
-  text_ = open_training_text(spec.data, spec.model.context_sentences, choices, ranks);
-  if (spec.is_guided()) {
-    choose_alignment_head(spec, is_new, choices);
-    text_.alignments = open_alignments(spec.data.guided_alignment, *text_.corpus, ranks);
-  }
-  if (is_new && !spec.unit_given() && train::choose_unit(text_.size(), spec.model))
-    choices.push_back(
-        {"unit", spec.model.dec_cell, grouped(text_.size().pairs) + " training pairs"});
+void choose_settings(TrainingSpec& spec, bool is_new, const train::CorpusSize& size,
+                     std::vector<train::Choice>& choices) {
+  if (spec.is_guided()) choose_alignment_head(spec, is_new, choices);
+  if (is_new && !spec.unit_given() && train::choose_unit(size, spec.model))
+    choices.push_back({"unit", spec.model.dec_cell, grouped(size.pairs) + " training pairs"});
   if (is_new && !spec.is_given("exponential-smoothing") &&
-      train::choose_smoothing(text_.size(), spec.train))
+      train::choose_smoothing(size, spec.train))
     choices.push_back({"exponential-smoothing", fmt::format("{}", spec.train.exponential_smoothing),
                        "learn-rate is chosen too"});
-  for (train::Choice& choice : train::choose(text_.size(), spec.model, spec.data, spec.train))
+  for (train::Choice& choice : train::choose(size, spec.model, spec.data, spec.train))
     choices.push_back(std::move(choice));
-  for (train::Choice& choice : train::choose_noise(text_.size(), spec.data, spec.noise))
+  for (train::Choice& choice : train::choose_noise(size, spec.data, spec.noise))
     choices.push_back(std::move(choice));
   if (is_new && !spec.ties_given() && train::choose_tying(spec.model, spec.data))
     choices.push_back({"tied-embeddings-all", "true", "one vocabulary for both sides"});
+}
+
+void TranslationTraining::read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
+                               train::Communicator& ranks) {
+  text_ = open_training_text(spec.data, spec.model.context_sentences, choices, ranks);
+  choose_settings(spec, is_new, text_.size(), choices);
+  if (spec.is_guided())
+    text_.alignments = open_alignments(spec.data.guided_alignment, *text_.corpus, ranks);
 }
 
 std::string TranslationTraining::batching(const TrainingSpec& spec) const {

@@ -11,6 +11,12 @@
 
 namespace nmt::app {
 
+/// Replaces the settings of a translation model that are not set, by the size of its training text.
+/// `is_new` and `choices`: as TrainingTask::read. Errors (usage): settings that contradict guided
+/// alignment.
+void choose_settings(TrainingSpec& spec, bool is_new, const train::CorpusSize& size,
+                     std::vector<train::Choice>& choices);
+
 /// Training of a translation model on two parallel files.
 class TranslationTraining : public TrainingTask {
  public:
