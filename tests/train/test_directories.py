@@ -45,6 +45,14 @@ class DirectoriesTest(TrainingCase):
         done = self.train("m", "--keep-last", "100000", "--after", "10u")
         self.assertNotIn("keep-last", done.stderr)
 
+    def test_a_text_without_usable_pairs_leaves_the_old_model(self):
+        self.train("m", "--after", "10u")
+        before = weights(self.dir / "m")
+        done = run(self.en, self.de, *SMALL, "--model", self.dir / "m", "--max-length", "1", "--vocabs", self.dir / "m" / "vocab.spm",
+                   "--no-reload", status=3)
+        self.assertIn("none of the", done.stderr)
+        self.assertEqual(weights(self.dir / "m"), before)
+
     def test_a_directory_that_moves_during_the_training(self):
         process = self.start("m", "--after", "100000u", "--save-freq", "100u")
         self.wait_for(process, "update 10 ")
