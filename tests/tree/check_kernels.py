@@ -2,6 +2,8 @@
 """Checks the rules of docs/design/cuda.md ("Writing a kernel") that a compiler cannot check:
 - every kernel declared for CUDA is called by the parity tests of tests/cuda;
 - kernels are launched by launch() alone;
+- kernels of files that launch blocks of row_block() threads have launch bounds: for some devices the
+  compiler would give them more registers than such a block can have, and they would not start;
 - shared memory is declared by NMT_SHARED or NMT_DYNAMIC_SHARED;
 - sums of the CPU kernels have an order that does not depend on the width of vectors (kernels/sums.h);
 - the status of every call of a CUDA library is checked. Destructors and noexcept functions are
@@ -44,6 +46,9 @@ def statements(code):
 def check_source(path):
     text = path.read_text(encoding="utf-8")
     code = blank(text)
+    if path.suffix == ".cu" and "row_block(" in code:
+        for match in re.finditer(r"__global__ void (?!__launch_bounds__)", code):
+            yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: a kernel of row_block() threads without launch bounds"
     for begin, end, silent in statements(code):
         statement = code[begin:end]
 
