@@ -93,6 +93,10 @@ void check_blocks(const ModelSpec& spec) {
       fail(ExitStatus::usage, "{}: {} means nothing beside encoder-mixer {}; leave it {}",
            option.name, config::joined_values(option), name_of(block.encoder_mixer),
            option.initial.front());
+  if (!attends && block.encoder_directions == EncoderDirections::joined && !block.unit_projection)
+    fail(ExitStatus::usage,
+         "unit-projection: encoder-directions joined needs it, since the encoder's states are then "
+         "twice as wide as the decoder's");
 }
 
 }  // namespace

@@ -344,7 +344,7 @@ class BlockTest(unittest.TestCase):
                               ([*ATTENTION, "--encoder-heads", "5"], "encoder-heads: 5 does not divide dim-emb 12"),
                               ([*ATTENTION, "--encoder-heads", "4"], "4 heads of 3 channels"),
                               (["--no-unit-projection"], "unit-projection: without it, states must have the width dim-emb 12, not 10"),
-                              (["--no-unit-projection", "--encoder-directions", "joined", "--dim-rnn", "12"], "dim-emb 12, not 24"),
+                              (["--no-unit-projection", "--encoder-directions", "joined", "--dim-rnn", "12"], "unit-projection: encoder-directions joined needs it"),
                               (["--convolution", "1"], "convolution: 1 taps; 0 (none) or at least 2"),
                               (["--heads", "5"], "heads: 5 must divide"),
                               (["--unit", "gla", "--state-heads", "4"], "state-heads: 4 does not divide the width 10 of unit gla"),

@@ -162,7 +162,7 @@ class Steps(DistillCase):
         plan = self.planned([*command, "--beam-size", 2])
         self.assertEqual([plan[name] for name in names[4:]], ["finished", "finished", "refused: beam-size: 1 before, 2 now (--redo convert)", "not reached"])
         plan = self.planned([*command, "--dim-rnn", 24])
-        self.assertEqual(plan["train"], "refused: dim-rnn: 16 before, 24 now (the shapes of the weights depend on it) (--redo train)")
+        self.assertEqual(plan["train"], "refused: dim-rnn: 16 before, 24 now (the model depends on it) (--redo train)")
         # --redo removes nothing where the command is refused.
         self.refused(2, *command, "--teacher-beam-size", 5, "--redo", "train", says=("translate", "teacher-beam-size"))
         self.assertTrue((work / "student/config.json").exists())
