@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Plots the figures of compare_units.py: plot_units.py FOLDER BASELINE reads FOLDER/table.csv and
-curves.json and writes bleu.png, speed.png, pareto.png and curves.png there. Needs matplotlib. A figure
-without data is not written."""
+"""Plots the figures of compare_units.py: reads FOLDER/table.csv and FOLDER/curves.json and writes
+bleu.png, speed.png, pareto.png and curves.png there. Needs matplotlib. A figure without data is not
+written."""
+import argparse
 import csv
 import json
 import pathlib
 import sys
 
-import matplotlib
+try:
+    import matplotlib
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+except ImportError:  # --help works without it
+    plt = None
 
 BASE, OTHER = "#b35900", "#33658a"
 
@@ -109,11 +113,24 @@ def curves(folder, points, baseline):
     return save(figure, folder, "curves.png")
 
 
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path, help="work directory of compare_units.py")
+    parser.add_argument("baseline", help="unit that the figures highlight, as the table names it")
+    return parser.parse_args()
+
+
 def main():
-    folder, baseline = pathlib.Path(sys.argv[1]), sys.argv[2]
+    args = options()
+    if plt is None:
+        sys.exit("matplotlib is missing: pip install matplotlib")
+    folder, baseline = args.folder, args.baseline
+    for name in ("table.csv", "curves.json"):
+        if not (folder / name).is_file():
+            sys.exit(f"{folder / name}: is missing; compare_units.py writes it")
     with open(folder / "table.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    points = json.loads((folder / "curves.json").read_text())
+    points = json.loads((folder / "curves.json").read_text(encoding="utf-8"))
     names = [bleu(folder, rows, baseline), speed(folder, rows, baseline), pareto(folder, rows, baseline), curves(folder, points, baseline)]
     print("figures: " + (", ".join(filter(None, names)) or "none, there is nothing to show yet"))
 

@@ -179,6 +179,18 @@ class CompareUnits(unittest.TestCase):
         for name in ("bleu.png", "speed.png", "pareto.png", "curves.png"):
             self.assertEqual((folder / name).read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
 
+    def test_the_figures_have_a_help(self):
+        def plot(*words):
+            return subprocess.run([sys.executable, ROOT / "scripts/bench/plot_units.py", *words], capture_output=True, text=True, timeout=60)
+
+        self.assertIn("usage: plot_units.py [-h] folder baseline", plot("--help").stdout)
+        done = plot()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("required: folder, baseline", done.stderr)
+        if importlib.util.find_spec("matplotlib"):
+            done = plot(self.folder, "gru")
+            self.assertEqual((done.returncode, done.stderr), (1, f"{self.folder}/table.csv: is missing; compare_units.py writes it\n"))
+
     def test_welch_against_scipy(self):
         sys.path.insert(0, str(ROOT / "scripts/bench"))
         import welch

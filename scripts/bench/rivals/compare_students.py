@@ -9,10 +9,12 @@ layers of width 256, feed-forward 1536 and 8 heads. Neither side is to end a sen
 nmt-translate gets --max-length-factor FACTOR and a model that is not trained; CTranslate2 gets a
 forced length per batch, FACTOR times the mean number of source pieces. Batches of 64 sentences sorted
 by length on both sides, greedy search. With --shortlist, both sides use its lines: MODEL must have
-stored it (nmt-convert --shortlist LIST FIRST BEST), and CTranslate2 gets a vocabulary map.
+stored it (nmt-convert --shortlist LIST FIRST BEST), and CTranslate2 gets a vocabulary map. Without
+--shortlist, both sides score all pieces, also where MODEL has stored a shortlist.
 
 The sides alternate; the table has medians. The time of CTranslate2 is without loading the model, that
-of nmt-translate with it.
+of nmt-translate with it. The script ends with an error where the weights, the pieces of the shortlists
+or the target pieces of the two sides differ by more than 5 %, unless --allow-unequal is given.
 
     scripts/bench/rivals/make_student.py DATA work
     scripts/bench/rivals/compare_students.py work/int8 newstest2014.en --shortlist work/list 50 50
@@ -27,6 +29,7 @@ import json
 import pathlib
 import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -47,24 +50,94 @@ def options():
     parser.add_argument("--threads", type=int, default=1, help="threads that share a batch (%(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="batches at a time, each with --threads (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds (%(default)s)")
+    parser.add_argument("--allow-unequal", action="store_true",
+                        help="only warn where weights or pieces differ by more than 5 %%")  # fmt: skip
     return parser.parse_args()
 
 
-def write_map(args, path):
-    """The shortlist as CTranslate2's vocabulary map: the lines of a source piece, then those of every sentence."""
-    first, best = int(args.shortlist[1]), int(args.shortlist[2])
-    of_source, frequent = collections.defaultdict(list), []
-    for line in open(args.shortlist[0], encoding="utf-8"):
-        target, source, weight = line.split(" ")
-        (frequent if source == "NULL" else of_source[source]).append((-float(weight), target))
-    with open(path, "w", encoding="utf-8") as out:
-        out.write("\t" + " ".join(target for _, target in sorted(frequent)[:first]) + "\n")
-        for source, targets in of_source.items():
-            out.write(source + "\t" + " ".join(target for _, target in sorted(targets)[:best]) + "\n")
+def read_text(path, what):
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        sys.exit(f"{what} {path}: {getattr(error, 'strerror', None) or error}")
+
+
+def read_lines(args):
+    """The first --lines sentences of the source text."""
+    lines = read_text(args.source, "source text").removesuffix("\n").split("\n")[:args.lines]
+    if not any(line.strip() for line in lines):
+        sys.exit(f"source text {args.source}: has no sentence")
+    return lines
+
+
+class Shortlist:
+    """Target pieces of every sentence, and of each source piece, the most probable first."""
+
+    def __init__(self, path, first, best):
+        frequent, of_source = [], collections.defaultdict(list)
+        for number, line in enumerate(read_text(path, "shortlist").removesuffix("\n").split("\n"), 1):
+            try:
+                target, source, weight = line.split(" ")
+                (frequent if source == "NULL" else of_source[source]).append((-float(weight), target))
+            except ValueError:
+                sys.exit(f"shortlist {path}:{number}: expected TARGET SOURCE PROBABILITY")
+        self.frequent = [target for _, target in sorted(frequent)[:first]]
+        self.of_source = {source: [target for _, target in sorted(targets)[:best]] for source, targets in of_source.items()}
+        self.size = sum(map(len, self.of_source.values()))
+
+    def write_map(self, path):
+        """CTranslate2's vocabulary map: the pieces of every sentence, then those of the source pieces."""
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("\t" + " ".join(self.frequent) + "\n")
+            for source, targets in self.of_source.items():
+                out.write(source + "\t" + " ".join(targets) + "\n")
+
+
+def stored_shortlist(model):
+    """Numbers of frequent pieces and of translations of the shortlist that a model has stored
+    (src/search/beam/shortlist_file.cpp)."""
+    path = model / "shortlist.bin"
+    if not path.is_file():
+        sys.exit(f"{model}: has no stored shortlist; nmt-convert --shortlist LIST FIRST BEST stores one")
+    head = path.read_bytes()[:32]
+    if len(head) < 32 or head[:8] != b"NMTSLIST":
+        sys.exit(f"{path}: is not a stored shortlist")
+    return struct.unpack("<6I", head[8:])[4:]
+
+
+def check_equal(args, what, ours, theirs):
+    """Ends the script where a quantity of the two sides differs by more than 5 %."""
+    if abs(ours - theirs) <= 0.05 * theirs:
+        return
+    said = f"{what}: {ours:,} of nmt-translate and {theirs:,} of CTranslate2 differ by more than 5 %"
+    if not args.allow_unequal:
+        sys.exit(f"{said}, so the speeds would be of unequal work; --allow-unequal compares them nevertheless")
+    print(f"warning: {said}", file=sys.stderr)
+
+
+def shortlist_of(args):
+    """The list of both sides, or None. MODEL must have stored one of the same size."""
+    if not args.shortlist:
+        return None
+    path, first, best = args.shortlist
+    if not (first.isdecimal() and best.isdecimal()):
+        sys.exit(f"--shortlist: FIRST and BEST are numbers, not {first} and {best}")
+    frequent, translations = stored_shortlist(args.model)
+    given = Shortlist(path, int(first), int(best))
+    check_equal(args, "frequent pieces of the shortlists", frequent - 1, len(given.frequent))  # the stored list has </s> too
+    check_equal(args, "translations of the shortlists", translations, given.size)
+    return given
 
 
 def precision(model):
-    return json.loads((model / "config.json").read_text(encoding="utf-8")).get("precision", "float32")
+    return json.loads(read_text(model / "config.json", "model")).get("precision", "float32")
+
+
+def weights(model):
+    done = subprocess.run([programs() / "nmt-info", "-m", model, "--json"], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"nmt-info failed:\n{done.stderr}")
+    return json.loads(done.stdout)["parameters"]["total"]
 
 
 def is_one_core(args):
@@ -72,7 +145,7 @@ def is_one_core(args):
 
 
 class Rival:
-    def __init__(self, args, text, folder):
+    def __init__(self, args, text, shortlist, folder):
         import ctranslate2
         import sentencepiece
         import torch
@@ -84,9 +157,9 @@ class Rival:
         model = Transformer(len(pieces), sizes)
         self.weights = sum(p.numel() for p in model.parameters())
         to_ctranslate2(model, pieces, folder)
-        if args.shortlist:
-            write_map(args, folder / "vmap.txt")
-        self.use_map = bool(args.shortlist)
+        if shortlist:
+            shortlist.write_map(folder / "vmap.txt")
+        self.use_map = shortlist is not None
         self.translator = ctranslate2.Translator(str(folder), compute_type=precision(args.model), inter_threads=args.workers,
                                                  intra_threads=args.threads)
         sources = sorted((vocabulary.encode(line, out_type=str) + ["</s>"] for line in text), key=len)
@@ -108,7 +181,8 @@ class Rival:
 
 def run_ours(args, text):
     command = [programs() / "nmt-translate", "-m", args.model, "-b", "1", "--mini-batch", str(args.batch),
-               "--max-length-factor", str(args.factor), "--max-length-offset", "0", "--cpu-threads", str(args.threads), "--workers", str(args.workers)]
+               "--max-length-factor", str(args.factor), "--max-length-offset", "0", "--cpu-threads", str(args.threads), "--workers", str(args.workers),
+               *([] if args.shortlist else ["--shortlist", "off"])]  # fmt: skip
     found = subprocess.run(command, input="".join(line + "\n" for line in text), capture_output=True, text=True)
     said = re.search(r"\(([0-9.]+) s of processor time\)" if is_one_core(args) else r" lines? in ([0-9.]+) s ", found.stderr)
     rate = re.search(r"in ([0-9.]+) s .*source and ([0-9]+) target tokens/s", found.stderr)
@@ -119,16 +193,20 @@ def run_ours(args, text):
 
 def main():
     args = options()
+    text, kind, shortlist = read_lines(args), precision(args.model), shortlist_of(args)
+    if not (programs() / "nmt-translate").is_file():
+        sys.exit(f"{programs() / 'nmt-translate'}: is missing; build it, or set NMT_BUILD")
     ensure_packages("torch", "numpy", "sentencepiece", "ctranslate2")
     import ctranslate2
-    text = args.source.read_text(encoding="utf-8").split("\n")[:args.lines]
     words = sum(len(line.split()) for line in text)
     with tempfile.TemporaryDirectory() as folder:
-        rival = Rival(args, text, pathlib.Path(folder) / "transformer")
-        rival.run()  # the first pass allocates memory
+        rival = Rival(args, text, shortlist, pathlib.Path(folder) / "transformer")
+        check_equal(args, "weights", weights(args.model), rival.weights)
+        # The first pass of CTranslate2 allocates memory.
+        check_equal(args, "target pieces", run_ours(args, text)[1], rival.run()[1])
         rounds = [(run_ours(args, text), rival.run()) for _ in range(args.rounds)]
     print(f"{len(text)} sentences, {words} words; Transformer of {rival.weights:,} weights, "
-          f"CTranslate2 {ctranslate2.__version__}, {precision(args.model)}")
+          f"CTranslate2 {ctranslate2.__version__}, {kind}")
     print("| side | source words/s | target pieces | ratio |\n|---|---|---|---|")
     ratio = statistics.median(theirs[0] / ours[0] for ours, theirs in rounds)
     for name, side in (("nmt-translate", 0), ("CTranslate2", 1)):
