@@ -118,6 +118,15 @@ TEST(MixedPrecision, GradientsOfWholeModelsAreThoseOfFloat32) {
   specs.back().attention = AttentionType::dot;
   specs.back().heads = 3;
   specs.back().context_aware = true;
+  for (const EncoderMixer mixer : {EncoderMixer::recurrent, EncoderMixer::attention}) {  // students
+    specs.push_back(small(ModelType::block, "ssru"));
+    specs.back().enc_depth = specs.back().dec_depth = 2;
+    specs.back().attention = AttentionType::dot;
+    specs.back().heads = 3;
+    specs.back().block.encoder_mixer = mixer;
+    specs.back().block.encoder_heads = 3;
+    specs.back().block.embedding_scale = EmbeddingScale::sqrt;
+  }
   for (const ModelSpec& spec : specs) {
     SCOPED_TRACE(std::string(name_of(spec.type)) + " " + spec.enc_cell);
     Mixed float32(false), bfloat16(true);
