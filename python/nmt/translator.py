@@ -109,8 +109,11 @@ class Translator:
     def translate_iterable(self, source: Iterable[str], max_batch_size: int = 64,
                            **parameters: Any) -> Iterator[TranslationResult]:
         """Translates a stream of lines of any length, 100 batches at a time. The stream is one
-        text: context sentences may be lines of an earlier window."""
-        lines = iter(source)
+        text: context sentences may be lines of an earlier window. A line may end with its line
+        end, as those of an open file do. TypeError: a single string."""
+        if isinstance(source, str):
+            raise TypeError("translate_iterable: a string; expected an iterable of lines")
+        lines = (line.removesuffix("\n").removesuffix("\r") for line in source)
         before: list[str] = []  # translated again, as the context of the window
         while window := list(itertools.islice(lines, 100 * max_batch_size)):
             results = self._prepare("translate_iterable", before + window,

@@ -108,8 +108,9 @@ std::vector<Option> learning_rate(TrainSpec& s) {
 
 std::vector<Option> schedule(TrainSpec& s) {
   return {
-      Option("after", &s.after,
-             "training length, or the first reached of a list; +N: additional training")
+      Option(
+          "after", &s.after,
+          "training length, or the first reached of a list; 0: no limit; +N: additional training")
           .alias({"a"})
           .with_form(Form::periods)
           .meta("[+]N[KMG][u|e|t],...")

@@ -68,7 +68,12 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
   ++files_;
   const YAML::Node document = load(text, name);
   if (document.IsNull()) return;
-  if (!document.IsMap()) fail(ExitStatus::usage, "{}: not a list of settings 'name: value'", name);
+  if (!document.IsMap())
+    fail(
+        ExitStatus::usage,
+        "{}: not a list of settings 'name: value' (an option that takes several names takes all up "
+        "to the next option)",
+        name);
 
   std::vector<std::string> unknown;
   std::set<const Entry*> seen;

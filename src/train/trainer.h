@@ -49,6 +49,10 @@ class Trainer {
     StopRequest stop = StopRequest();
     std::string alignments = "";      ///< hash of the links of guided alignment; "": not guided
     std::string relative_after = "";  ///< as in TrainingState
+    bool extends = false;  ///< --after +N counts anew: early stopping starts to count anew too
+    /// Options that the metric of the best value depends on, and that differ from the checkpoint's:
+    /// "beam-size, valid-max-sentences". Values before do not compare.
+    std::string measured_otherwise = "";
   };
   /// Errors (usage): invalid settings, as check() and Optimizer.
   Trainer(const TrainSpec& spec, const Parts& parts);
@@ -81,6 +85,7 @@ class Trainer {
   void begin_average();
   void save(const std::string& reason, bool best);
   void load();
+  void discard_best(const std::string& why);
   void recover(double norm);
   Figures figures() const;
   double seconds() const;

@@ -78,6 +78,10 @@ bool Trainer::resume() {
   const std::optional<std::string> newest = parts_.store.newest();
   if (!newest) return false;
   load();
+  if (parts_.extends) state_.stalled = 0;
+  if (!parts_.measured_otherwise.empty())
+    discard_best(
+        fmt::format("validations differ from the checkpoint's ({})", parts_.measured_otherwise));
   history_ = state_.history;
   seconds_before_ = state_.seconds;
   return true;
@@ -111,19 +115,22 @@ void Trainer::load() {
                                                                : "the training text is not"),
         true);
     parts_.source.restore(beginning_);
+    if (hash(state_.corpus) != hash(parts_.corpus)) state_.stalled = 0;
     state_.corpus = parts_.corpus;
     state_.progress.epochs = 0;
   }
   if (state_.development != parts_.development) {
-    parts_.reporter.event("development", state_.progress,
-                          "the development set differs from the checkpoint's; discarding the best "
-                          "value so far",
-                          true);
+    discard_best("the development set differs from the checkpoint's");
     state_.development = parts_.development;
-    state_.best.reset();
-    state_.best_due.reset();
-    state_.stalled = 0;
   }
+}
+
+void Trainer::discard_best(const std::string& why) {
+  parts_.reporter.event("development", state_.progress, why + "; discarding the best value so far",
+                        true);
+  state_.best.reset();
+  state_.best_due.reset();
+  state_.stalled = 0;
 }
 
 }  // namespace nmt::train

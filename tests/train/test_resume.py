@@ -89,6 +89,29 @@ class ResumeTest(TrainingCase):
         self.assertIn("override noise-typos: 0.4 -> 0.1", done.stderr)
         self.assertIn("sum is above 1", run(self.en, self.de, "--noise-upper", "0.7", "--noise-title", "0.4", status=2).stderr)
 
+    def test_a_finished_training_goes_on(self):
+        idle = ["--learn-rate", "1e-12", "--early-stopping", "2", "--valid-metrics", "cross-entropy"]
+        self.train("m", *idle, "--after", "200u")
+        ended = events(self.dir / "m", "validation")[-1]["updates"]
+        self.assertLess(ended, 200)
+        done = self.train("m", *idle, "--after", "200u")
+        self.assertIn("has already finished (2 validations without a better cross-entropy (early-stopping)); extend it (--after +10e", done.stderr)
+        self.train("m", *idle, "--after", "+10u")
+        self.assertEqual(events(self.dir / "m", "validation")[-1]["updates"], ended + 10)
+        done = self.train("m", *idle, "--max-minutes", "0.0001", "--early-stopping", "0", "--after", "200u")
+        self.assertIn("(max-minutes)); give a larger --max-minutes", done.stderr)
+
+    def test_a_validation_of_more_sentences_is_another_measure(self):
+        common = ["--learn-rate", "0.01", "--valid-metrics", "bleu"]
+        self.train("m", *common, "--after", "20u", "--valid-max-sentences", "2")
+        done = self.train("m", *common, "--after", "30u", "--valid-max-sentences", "0")
+        self.assertIn("validations differ from the checkpoint's (valid-max-sentences); discarding the best value so far", done.stderr)
+        self.assertEqual(os.readlink(self.dir / "m" / "best"), "checkpoints/30")
+        done = self.train("m", *common, "--after", "40u", "--valid-max-sentences", "0", "--beam-size", "2")
+        self.assertIn("validations differ from the checkpoint's (beam-size)", done.stderr)
+        done = self.train("m", *common, "--after", "50u", "--valid-max-sentences", "0", "--beam-size", "2")
+        self.assertNotIn("validations differ", done.stderr)
+
     def test_resume_in_bfloat16_is_bit_exact(self):
         mixed, own = ("--precision", "bfloat16"), ("--products", "own")
         self.train("mixed", *mixed, "--after", "20u")

@@ -1,6 +1,7 @@
 #include "app/common_options.h"
 #include "app/compute.h"
 #include "app/distill/distill.h"
+#include "app/distill/parts.h"
 #include "app/distill/student_defaults.h"
 #include "app/distill/student_training.h"
 #include "app/ensemble.h"
@@ -57,7 +58,10 @@ void check_pair(const char* name, const std::vector<std::string>& files) {
 void check_model(const char* option, const std::string& directory) {
   if (!ModelDirectory::is_there(directory))
     fail(ExitStatus::usage, "{}: {} is not a model directory: {}", option, directory,
-         is_directory(directory) ? "config.json is missing" : "there is no such directory");
+         is_directory(directory) ? "config.json is missing"
+         : is_file(directory) ? "it is a file (an option that takes several names takes all up to "
+                                "the next option)"
+                              : "there is no such directory");
   const ModelDirectory model = ModelDirectory::open(directory);
   if (const Task task = model.spec().task; task != Task::translation)
     fail(ExitStatus::usage, "{}: {} is {}; expected {}", option, directory, model_of(task),

@@ -154,10 +154,14 @@ auto DirectoryStore::read_latest(Read read) {
     const std::string damaged = directory_->latest_name(),
                       sound = newest_sound(std::strtoll(damaged.c_str(), nullptr, 10));
     if (damaged.empty() || sound.empty()) throw;
+    std::error_code none;
+    const bool is_best =
+        std::filesystem::read_symlink(path_ + "/best", none).filename().string() == damaged;
     fail(ExitStatus::data,
-         "{}; checkpoint {} is intact: remove {}/checkpoints/{} and {}/latest, and the training "
+         "{}; checkpoint {} is intact: remove {}/checkpoints/{} and {}/latest{}, and the training "
          "goes on from there",
-         error.what(), sound, path_, damaged, path_);
+         error.what(), sound, path_, damaged, path_,
+         is_best ? fmt::format(" and {}/best", path_) : "");
   }
 }
 

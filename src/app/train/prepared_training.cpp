@@ -1,6 +1,7 @@
 #include "app/train/prepared_training.h"
 
 #include "app/train/resumed_settings.h"
+#include "config/fields.h"
 #include "config/period.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -32,6 +33,27 @@ std::vector<std::string> resume_settings(TrainingSpec& spec, const train::Traini
   train::announce_changes(changes, spec.train.model, spec.start_anew);
   std::vector<std::string> names;
   for (const train::ChangedSetting& change : changes) names.push_back(change.name);
+  return names;
+}
+
+// The changed settings on which the values of the metric depend that decides about the best
+// checkpoint; "": none, or another metric decides now.
+std::string measured_otherwise(const TrainingSpec& spec, const train::TrainingState& before,
+                               const std::vector<std::string>& changed) {
+  if (spec.train.valid_metrics.empty()) return "";
+  const ValidMetric metric = spec.train.valid_metrics.front();
+  if (name_of(metric) != before.best_metric ||
+      (metric != ValidMetric::bleu && metric != ValidMetric::chrf))
+    return "";
+  SearchSpec search;
+  std::vector<std::string> scored{"valid-max-sentences"};
+  for (const config::Option& option : config::validation_fields(search))
+    if (option.role != config::Role::location && option.role != config::Role::compute)
+      scored.push_back(option.name);
+  std::string names;
+  for (const std::string& name : changed)
+    if (std::find(scored.begin(), scored.end(), name) != scored.end())
+      names += (names.empty() ? "" : ", ") + name;
   return names;
 }
 
@@ -102,8 +124,12 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
   set_defaults(asked, *task);
   if (asked.train.after.find('+') != std::string::npos) relative_after = asked.train.after;
   if (before && !relative_after.empty()) keep_after(asked.train, *before);
+  extends = before && asked.train.after.find('+') != std::string::npos;
   std::vector<std::string> changed;
-  if (before) changed = resume_settings(asked, *before, directory, device.is_first());
+  if (before) {
+    changed = resume_settings(asked, *before, directory, device.is_first());
+    measured_otherwise = app::measured_otherwise(asked, *before, changed);
+  }
   std::vector<train::Choice> choices;
   task->read(asked, !before, choices, device.ranks());
   if (before) require_same_alignments(asked, *before, *task, changed);

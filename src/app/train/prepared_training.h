@@ -31,6 +31,8 @@ struct PreparedTraining {
   std::string batching;  ///< what determines the batches; a corpus position is valid only if it is
                          ///< unchanged
   std::string relative_after;  ///< of train::TrainingState
+  bool extends = false;        ///< of train::Trainer::Parts, as the next one
+  std::string measured_otherwise;
   TrainingSpec spec;           ///< complete
 };
 

@@ -79,10 +79,14 @@ bool resume(train::Trainer& trainer, train::Reporter& reporter, const std::strin
                                grouped(progress.updates), progress.epochs));
     return true;
   }
-  log::info(
-      "{}: the training has already finished ({}); extend it (--after +10e: ten more epochs), or "
-      "{}",
-      model, over, start_anew);
+  const char* const advice = over.ends_with("(max-minutes)")      ? "give a larger --max-minutes"
+                             : over.ends_with("(early-stopping)") ? "extend it (--after +10e: ten "
+                                                                    "more epochs; or a larger "
+                                                                    "--early-stopping)"
+                                                                  : "extend it (--after +10e: ten "
+                                                                    "more epochs)";
+  log::info("{}: the training has already finished ({}); {}, or {}", model, over, advice,
+            start_anew);
   return false;
 }
 
@@ -144,7 +148,7 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
       p.spec.train,
       {task.model(), task.source(), &validator, p.directory.store(), reporter, p.heartbeat,
        p.batching, task.development_hash(), yaml_of(p.spec), control.started, p.device.ranks(),
-       stop, task.alignments_hash(), p.relative_after});
+       stop, task.alignments_hash(), p.relative_after, p.extends, p.measured_otherwise});
   if (!resume(trainer, reporter, p.directory.path(), p.spec.start_anew))
     return result_of(ExitStatus::ok, trainer.state());
   record_run(reporter, trainer.state().progress, p, control.command);
