@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import pathlib
 import signal
 import subprocess
@@ -31,6 +32,10 @@ def test_translations_are_those_of_the_program(translator, model, lines):
     assert texts(translator.translate_batch(lines, max_batch_size=3)) == expected.splitlines()
     assert texts(translator.translate_iterable(iter(lines), max_batch_size=1)) == (
         expected.splitlines())
+    ends = [line + end for line, end in zip(lines, itertools.cycle(["\n", "\r\n", ""]))]
+    assert texts(translator.translate_iterable(ends)) == expected.splitlines()
+    with pytest.raises(TypeError, match="a string; expected an iterable of lines"):
+        list(translator.translate_iterable("one sentence"))
 
 
 def test_context_sentences(corpus, lines, tmp_path, translator):

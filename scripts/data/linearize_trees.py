@@ -24,14 +24,36 @@ import sys
 WORD = "*"
 
 
+def open_file(path, mode="r"):
+    try:
+        return open(path, mode, encoding="utf-8")
+    except OSError as error:
+        sys.exit(f"{path}: {error.strerror}")
+
+
+def check_tree(where, sentence):
+    """Every head is a word of the sentence, and leads to the root."""
+    heads = [head for _, head, _ in sentence]
+    for word, head in enumerate(heads, 1):
+        if head > len(heads):
+            sys.exit(f"{where}: word {word} has the head {head}, the sentence has {len(heads)} words")
+        seen = set()
+        while head != 0:
+            if head in seen:
+                sys.exit(f"{where}: the heads of word {word} form a circle")
+            seen.add(head)
+            head = heads[head - 1]
+
+
 def read_trees(path):
     """Sentences of (form, head, relation); heads count from 1, 0 is the root."""
     sentence = []
-    with open(path, encoding="utf-8") as file:
+    with open_file(path) as file:
         for number, line in enumerate([*file, "\n"], 1):
             line = line.rstrip("\n")
             if not line:
                 if sentence:
+                    check_tree(f"{path}:{number - len(sentence)}", sentence)
                     yield sentence
                 sentence = []
             elif not line.startswith("#"):
@@ -125,15 +147,16 @@ def close(heads, open_subtrees, waiting):
 
 
 def write(args):
-    with open(args.words, "w", encoding="utf-8") as words, open(args.parses, "w", encoding="utf-8") as parses:
-        for sentence in read_trees(args.trees):
+    sentences = list(read_trees(args.trees))  # all are checked before anything is written
+    with open_file(args.words, "w") as words, open_file(args.parses, "w") as parses:
+        for sentence in sentences:
             words.write(" ".join(form for form, _, _ in sentence) + "\n")
             parses.write(" ".join(linearize(sentence, not args.no_subtypes)) + "\n")
 
 
 def score(args):
     sentences = list(read_trees(args.trees))
-    with open(args.output, encoding="utf-8") as file:
+    with open_file(args.output) as file:
         outputs = file.read().split("\n")[:-1]
     if len(outputs) != len(sentences):
         sys.exit(f"{args.output}: {len(outputs)} lines for {len(sentences)} trees in {args.trees}")

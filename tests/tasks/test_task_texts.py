@@ -93,7 +93,9 @@ class Trees(unittest.TestCase):
             done = subprocess.run([sys.executable, script, "score", folder / "t.conllu", folder / "p"], check=True, capture_output=True, text=True)
             # 4 heads and 3 relations of the first tree, the determiner of the second.
             self.assertEqual(done.stdout, "UAS 41.67 | LAS 33.33 | whole trees 0.00 % | well-formed 50.00 % | 12 words, 2 sentences\n")
-            for name, text, said in (("a", "1\tx\n\n", "2 columns, expected the 10"), ("b", conllu(("x", "_", "root")), "head '_'")):
+            for name, text, said in (("a", "1\tx\n\n", "2 columns, expected the 10"), ("b", conllu(("x", "_", "root")), "head '_'"),
+                                     ("c", conllu(("x", "9", "root")), "word 1 has the head 9, the sentence has 1 words"),
+                                     ("d", conllu(("x", "2", "a"), ("y", "1", "b")), "the heads of word 1 form a circle")):
                 (folder / name).write_text(text, encoding="utf-8")
                 done = subprocess.run([sys.executable, script, "write", folder / name, folder / "w", folder / "p"], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 1)

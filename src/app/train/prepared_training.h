@@ -33,7 +33,7 @@ struct PreparedTraining {
   std::string relative_after;  ///< of train::TrainingState
   bool extends = false;        ///< of train::Trainer::Parts, as the next one
   std::string measured_otherwise;
-  TrainingSpec spec;           ///< complete
+  TrainingSpec spec;  ///< complete
 };
 
 }  // namespace nmt::app
