@@ -68,12 +68,11 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
   ++files_;
   const YAML::Node document = load(text, name);
   if (document.IsNull()) return;
-  if (!document.IsMap())
-    fail(
-        ExitStatus::usage,
-        "{}: not a list of settings 'name: value' (an option that takes several names takes all up "
-        "to the next option)",
-        name);
+  if (!document.IsMap()) {
+    const bool is_yaml = name.ends_with(".yml") || name.ends_with(".yaml");
+    fail(ExitStatus::usage, "{}: not a list of settings 'name: value'{}", name,
+         is_yaml ? "" : " (an option that takes several names takes all up to the next option)");
+  }
 
   std::vector<std::string> unknown;
   std::set<const Entry*> seen;

@@ -10,6 +10,12 @@ from training_case import SMALL, run, weights, TrainingCase
 
 
 class SettingsTest(TrainingCase):
+    def test_texts_behind_the_option_of_a_list_are_explained(self):
+        settings = self.dir / "s.yml"
+        settings.write_text("dim-emb: 16\n", encoding="utf-8")
+        done = run("-c", settings, self.en, self.de, status=2)
+        self.assertIn("takes all up to the next option", done.stderr)
+
     def test_the_unit_is_chosen_once(self):
         """A resumed training keeps its unit, whether it was chosen or given; one side may be named alone."""
         often = [o for name in ("--valid-freq", "--save-freq") for o in (name, "2u")]
