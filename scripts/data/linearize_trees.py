@@ -47,13 +47,13 @@ def check_tree(where, sentence):
 
 def read_trees(path):
     """Sentences of (form, head, relation); heads count from 1, 0 is the root."""
-    sentence = []
+    sentence, first = [], 0
     with open_file(path) as file:
         for number, line in enumerate([*file, "\n"], 1):
             line = line.rstrip("\n")
             if not line:
                 if sentence:
-                    check_tree(f"{path}:{number - len(sentence)}", sentence)
+                    check_tree(f"{path}:{first}", sentence)
                     yield sentence
                 sentence = []
             elif not line.startswith("#"):
@@ -63,6 +63,7 @@ def read_trees(path):
                 if columns[0].isdigit():
                     if not columns[6].isdigit():
                         sys.exit(f"{path}:{number}: head '{columns[6]}', expected a number")
+                    first = first if sentence else number
                     sentence.append((columns[1].replace(" ", "_"), int(columns[6]), columns[7]))
 
 

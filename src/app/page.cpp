@@ -62,12 +62,20 @@ std::string json_text(const nlohmann::ordered_json& data) {
 }
 
 void check_outputs(const std::string& model, std::initializer_list<NamedOutput> outputs) {
-  const fs::path directory = fs::weakly_canonical(model);
+  // What cannot be resolved is refused where it is opened.
+  const auto resolved = [](const std::string& path) {
+    std::error_code error;
+    const fs::path full = fs::absolute(path, error);
+    const fs::path found = fs::weakly_canonical(full, error);
+    return error ? full : found;
+  };
+  const fs::path directory = resolved(model);
   std::map<fs::path, const char*> named;
   for (const auto& [option, path] : outputs) {
     if (path.empty()) continue;
-    const fs::path file = fs::weakly_canonical(path);
-    if (!fs::exists(file) || fs::is_regular_file(file)) {
+    const fs::path file = resolved(path);
+    std::error_code error;
+    if (!fs::exists(file, error) || fs::is_regular_file(file, error)) {
       const auto [before, is_new] = named.emplace(file, option);
       if (!is_new)
         fail(ExitStatus::usage, "{} and {}: both are {}; name two files", before->second, option,

@@ -249,6 +249,7 @@ void TrainingData::restore(const LoaderState& state) {
   }
   impl_->state = state;
   impl_->drops = state.drops;
+  impl_->encoded.store(0, std::memory_order_relaxed);  // a batch may only have been tried
 }
 
 const DropCounts& TrainingData::drops() const {

@@ -60,7 +60,8 @@ class TrainingData {
   const DropCounts& drops() const;
   /// Number of lines in use.
   std::int64_t pairs() const;
-  /// Number of pairs this process has encoded so far, including prefetched ones.
+  /// Number of pairs this process has encoded since restore(), if it was called, including
+  /// prefetched ones.
   std::int64_t encoded() const;
 
   /// Batches of <unk> at least as large as any that next() returns: one with the longest pairs, and

@@ -10,7 +10,7 @@ namespace nmt::train {
 /// A request to save and stop a training, by a signal (Signals) or by its caller.
 class StopRequest {
  public:
-  /// `asked` is called between batches on the training thread; empty: only signals count.
+  /// `asked` is called between batches, by one thread at a time; empty: only signals count.
   explicit StopRequest(std::function<bool()> asked = {}) : asked_(std::move(asked)) {}
 
   /// ok: continue; else terminated or interrupted, as Signals::pending(). A request by the caller

@@ -85,6 +85,7 @@ class Trainer {
   void begin_average();
   void save(const std::string& reason, bool best);
   void load();
+  void adapt_validation();
   void discard_best(const std::string& why);
   void recover(double norm);
   Figures figures() const;
@@ -116,8 +117,9 @@ class Trainer {
   double interval_seconds_ = 0;    // computing time since the last display
   double validation_seconds_ = 0;  // of the last validation and save
   std::int64_t interval_source_ = 0, interval_target_ = 0;
-  std::int64_t saved_update_ = -1;  // last update saved
-  bool was_cut_ = false;            // a batch was split for lack of memory since the last update
+  std::int64_t saved_update_ = -1;    // last update saved
+  std::int64_t resumed_update_ = -1;  // of the checkpoint that this run goes on from
+  bool was_cut_ = false;              // a batch was split for lack of memory since the last update
 };
 
 }  // namespace nmt::train

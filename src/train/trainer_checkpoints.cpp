@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 
 // The checkpoints of a trainer: taken, saved, loaded.
 
@@ -77,13 +78,9 @@ void Trainer::save(const std::string& reason, bool best) {
 bool Trainer::resume() {
   const std::optional<std::string> newest = parts_.store.newest();
   if (!newest) return false;
+  seconds_before_ = TrainingState::from_json(*newest, "the newest checkpoint").seconds;
   load();
-  if (parts_.extends) state_.stalled = 0;
-  if (!parts_.measured_otherwise.empty())
-    discard_best(
-        fmt::format("validations differ from the checkpoint's ({})", parts_.measured_otherwise));
   history_ = state_.history;
-  seconds_before_ = state_.seconds;
   return true;
 }
 
@@ -123,6 +120,22 @@ void Trainer::load() {
     discard_best("the development set differs from the checkpoint's");
     state_.development = parts_.development;
   }
+  adapt_validation();
+}
+
+// For the checkpoint that this run goes on from: what validations before it do not decide. A
+// training that is over keeps its best value.
+void Trainer::adapt_validation() {
+  if (resumed_update_ < 0) resumed_update_ = state_.progress.updates;
+  if (state_.progress.updates != resumed_update_) return;  // saved by this run
+  if (parts_.extends) state_.stalled = 0;
+  if (parts_.measured_otherwise.empty()) return;
+  const auto stalled = std::exchange(state_.stalled, 0);
+  if (finished().empty())
+    discard_best(
+        fmt::format("validations differ from the checkpoint's ({})", parts_.measured_otherwise));
+  else
+    state_.stalled = stalled;
 }
 
 void Trainer::discard_best(const std::string& why) {

@@ -193,6 +193,13 @@ class ReportTest(unittest.TestCase):
         page = self.root / "both.html"
         self.assertIn(b"output and json: both are", run(copy, "-o", page, "--json", page.parent / "." / page.name, status=2).stderr)
         self.assertFalse(page.exists())
+        here = os.getcwd()
+        os.chdir(copy)
+        try:
+            self.assertIn(b"both are", run(copy, "-o", "new.html", "--json", "./new.html", status=2).stderr)
+            self.assertIn(b"is a file of the model", run(".", "-o", "shortlist.bin", status=2).stderr)
+        finally:
+            os.chdir(here)
         for _ in range(2):
             run(copy, "-o", copy / "report.html", "--json", copy / "report.json")
 

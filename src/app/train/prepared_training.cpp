@@ -48,7 +48,8 @@ std::string measured_otherwise(const TrainingSpec& spec, const train::TrainingSt
   SearchSpec search;
   std::vector<std::string> scored{"valid-max-sentences"};
   for (const config::Option& option : config::validation_fields(search))
-    if (option.role != config::Role::location && option.role != config::Role::compute)
+    if (option.role != config::Role::location && option.role != config::Role::compute &&
+        option.name != "valid-mini-batch")  // does not change translations
       scored.push_back(option.name);
   std::string names;
   for (const std::string& name : changed)
@@ -85,7 +86,8 @@ void set_defaults(TrainingSpec& spec, const TrainingTask& task) {
 // The same command goes on to the end that it had when it was stopped: a relative --after that has
 // not been reached is not counted anew.
 void keep_after(TrainSpec& spec, const train::TrainingState& before) {
-  if (spec.after != before.relative_after) return;
+  const bool stopped_early = spec.early_stopping > 0 && before.stalled >= spec.early_stopping;
+  if (spec.after != before.relative_after || stopped_early) return;
   const std::string after = earlier_after(before.settings);
   const std::vector<Period> ends = parse_periods(after, "after");
   if (std::none_of(ends.begin(), ends.end(),

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <numeric>
 #include <optional>
 
@@ -138,8 +139,12 @@ double TranslationValidator::cross_entropy(Copy& copy, std::span<const Batch> ba
   // Workers share frozen weights in host memory; a single worker computes the same with them.
   if (copy.context.backend->host_memory) copy.freeze(compute_, target_);
   std::vector<BatchLoss> losses(batches.size());
+  std::mutex one_at_a_time;  // asks whether to stop
   const auto evaluate = [&](const Worker& worker, std::size_t i) {
-    leave_if_stopped();
+    {
+      const std::lock_guard lock(one_at_a_time);
+      leave_if_stopped();
+    }
     auto* const scorer = static_cast<ModelScorer*>(worker.scorer);  // of Copy::freeze()
     losses[i] = (scorer ? scorer->model() : *copy.model).evaluate(batches[i]);
   };
@@ -224,9 +229,9 @@ std::size_t TranslationValidator::longest_sentence() const {
 
 void TranslationValidator::dry_run(const train::CopyWeights& weights) {
   const auto model = copy(weights);
-  // As many of the largest batches as there are workers.
-  cross_entropy(*model, std::span(batches_).first(std::min(
-                            batches_.size(), static_cast<std::size_t>(compute_.workers()))));
+  // As many of the largest batches as are evaluated at a time.
+  const std::size_t workers = compute_.cuda() ? 1 : static_cast<std::size_t>(compute_.workers());
+  cross_entropy(*model, std::span(batches_).first(std::min(batches_.size(), workers)));
   const std::size_t longest_line = longest_sentence();
   const std::span<const ContextSentences> contexts = set_.contexts;
   translate(*model, std::span(set_.sources).subspan(longest_line, 1),

@@ -2,8 +2,9 @@
 
 // The scan of a matrix-state unit (units/matrix/matrix_state.h) over time for one head of one
 // sentence. Channels are processed in tiles, whose states stay in the first-level cache. Every
-// sentence is computed by itself, so its bits depend neither on the batch nor on the number of
-// threads. T: float, or double in a gradient check.
+// sentence is computed by itself, so the bits of its outputs depend neither on the batch nor on the
+// number of threads. Where threads share the tiles of a head, the gradients of its projections are
+// sums in another order. T: float, or double in a gradient check.
 
 #include "kernels/recurrent/matrix_state.h"
 #include "units/matrix/matrix_state.h"
