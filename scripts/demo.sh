@@ -4,6 +4,7 @@
 # resumes and trains up to the same total time.
 # Usage: scripts/demo.sh [OPTIONS OF nmt-train], for example --max-minutes 20
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0" && exit ;; esac
 cd "$(dirname "$0")/.."
 
 step() { echo "== $1"; }

@@ -4,6 +4,7 @@
 # system.
 # Usage: scripts/release.sh [FOLDER]   (default: release; FOLDER/build is kept for a quicker rebuild)
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0" && exit ;; esac
 cd "$(dirname "$0")/.."
 root=$PWD
 folder=$(realpath -m "${1:-release}")
