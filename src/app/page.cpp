@@ -1,12 +1,11 @@
 #include "app/page.h"
 
 #include "app/pages/embedded.h"
+#include "app/train/directory_store.h"
 #include "core/error.h"
 #include "core/nlohmann.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <map>
 
 namespace nmt::app {
@@ -30,14 +29,6 @@ std::string script_safe(const nlohmann::ordered_json& data) {
     }
   }
   return safe;
-}
-
-// The names in a model directory (docs/reference/model-directory.md).
-bool is_of_model(const std::string& name) {
-  constexpr std::string_view names[] = {"config.json", "shortlist.bin", "checkpoints",     "latest",
-                                        "best",        "train.jsonl",   "development.json"};
-  return name.ends_with(".spm") ||
-         std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
 }  // namespace
@@ -83,7 +74,7 @@ void check_outputs(const std::string& model, std::initializer_list<NamedOutput> 
     }
     const fs::path within = file.lexically_relative(directory);
     const std::string first = within.empty() ? "" : within.begin()->string();
-    if (is_of_model(first))
+    if (belongs_to_model(first))
       fail(ExitStatus::usage, "{}: {} is a file of the model {}; name another one", option, path,
            model);
   }

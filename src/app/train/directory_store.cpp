@@ -22,13 +22,6 @@ namespace fs = std::filesystem;
 // What a training writes beside the model (ModelDirectory::contents).
 constexpr std::array records = {"train.jsonl", "development.json"};
 
-bool is_own(const std::string& name) {
-  const auto& of_model = ModelDirectory::contents;
-  return std::find(of_model.begin(), of_model.end(), name) != of_model.end() ||
-         std::find(records.begin(), records.end(), name) != records.end() ||
-         is_temporary_name(name);
-}
-
 void refuse_foreign(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -41,7 +34,7 @@ void refuse_foreign(const std::string& path) {
     fail(ExitStatus::usage, "model: {} is a file, not a model directory", path);
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
-    if (!is_own(name))
+    if (!belongs_to_model(name))
       fail(ExitStatus::usage,
            "model: the directory {} contains other files ({}); name a new directory", path, name);
   }
@@ -68,6 +61,13 @@ void require_room_for(const std::string& directory) {
 }
 
 }  // namespace
+
+bool belongs_to_model(const std::string& name) {
+  const auto& of_model = ModelDirectory::contents;
+  return std::find(of_model.begin(), of_model.end(), name) != of_model.end() ||
+         std::find(records.begin(), records.end(), name) != records.end() ||
+         is_temporary_name(name);
+}
 
 DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite,
                                const std::string& start_anew)

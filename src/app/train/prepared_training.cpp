@@ -84,7 +84,7 @@ void set_defaults(TrainingSpec& spec, const TrainingTask& task) {
 }
 
 // The same command goes on to the end that it had when it was stopped: a relative --after that has
-// not been reached is not counted anew.
+// not been reached is not counted anew, unless early stopping ended the training before.
 void keep_after(TrainSpec& spec, const train::TrainingState& before) {
   const bool stopped_early = spec.early_stopping > 0 && before.stalled >= spec.early_stopping;
   if (spec.after != before.relative_after || stopped_early) return;

@@ -67,6 +67,14 @@ void open_directory(PreparedTraining& p, const VocabularyPair& vocabularies) {
   if (p.device.is_first()) p.task->use_directory(p.directory.path());
 }
 
+// `over`: of Trainer::finished().
+std::string how_to_extend(const std::string& over) {
+  if (over.ends_with("(max-minutes)")) return "give a larger --max-minutes";
+  if (over.ends_with("(early-stopping)"))
+    return "extend it (--after +10e: ten more epochs; or a larger --early-stopping)";
+  return "extend it (--after +10e: ten more epochs)";
+}
+
 // Returns false if the training has already finished.
 bool resume(train::Trainer& trainer, train::Reporter& reporter, const std::string& model,
             const std::string& start_anew) {
@@ -79,14 +87,8 @@ bool resume(train::Trainer& trainer, train::Reporter& reporter, const std::strin
                                grouped(progress.updates), progress.epochs));
     return true;
   }
-  const char* const advice = over.ends_with("(max-minutes)")      ? "give a larger --max-minutes"
-                             : over.ends_with("(early-stopping)") ? "extend it (--after +10e: ten "
-                                                                    "more epochs; or a larger "
-                                                                    "--early-stopping)"
-                                                                  : "extend it (--after +10e: ten "
-                                                                    "more epochs)";
-  log::info("{}: the training has already finished ({}); {}, or {}", model, over, advice,
-            start_anew);
+  log::info("{}: the training has already finished ({}); {}, or {}", model, over,
+            how_to_extend(over), start_anew);
   return false;
 }
 
