@@ -111,7 +111,8 @@ NMT_HOST_DEVICE T sqrt(T x) {
 /// y) = 2 artanh(y / (2 + y)) by its series, y = e^-|x|.
 template <class T>
 NMT_HOST_DEVICE T softplus(T x) {
-  const T y = exp<T>(x < T(0) ? x : -x), positive = x < T(0) ? T(0) : x;
+  // Two comparisons with 0 would become a branch, and loops with it would not be vectorized.
+  const T size = std::abs(x), y = exp<T>(-size), positive = T(0.5) * x + T(0.5) * size;
   if constexpr (std::is_same_v<T, double>) {
     return positive + std::log1p(y);
   } else {

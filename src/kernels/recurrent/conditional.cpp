@@ -13,6 +13,7 @@ UnitStep lower_step(const Conditional& a, std::int64_t t, std::int64_t at, std::
   const std::int64_t h = a.lower.width, row = t * a.batch + begin;
   UnitStep step;
   step.rows = rows;
+  step.stride = a.batch;
   step.x = a.x + row * a.lower.unit->inputs * h;
   step.position = position_row(a.lower, a.position + t);
   for (int p = 0; p < a.lower.unit->states; ++p) {
@@ -27,6 +28,7 @@ UnitStep higher_step(const Conditional& a, std::int64_t t, std::int64_t at, std:
   const std::int64_t h = a.higher.width;
   UnitStep step;
   step.rows = rows;
+  step.stride = a.batch;
   step.x = a.xc + at * a.higher.unit->inputs * h;
   step.position = position_row(a.higher, a.position + t);
   for (int p = 0; p < a.higher.unit->states; ++p) {

@@ -6,11 +6,13 @@
 // number of threads. Where threads share the tiles of a head, the gradients of its projections are
 // sums in another order. T: float, or double in a gradient check.
 
+#include "kernels/prefetch.h"
 #include "kernels/recurrent/matrix_state.h"
 #include "units/matrix/matrix_state.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 namespace nmt::kernels {
 
@@ -52,13 +54,22 @@ class MatrixScan {
       load(a_.h_before + b_ * a_.width + channel_, h);
       for (std::int64_t i = 0; i < a_.steps; ++i) {
         const std::int64_t t = time(i), row = t * a_.batch + b_;
-        if (a_.checkpoints && i % stride == 0) copy_state(state, checkpoint(i / stride));
+        if (i + ahead < a_.steps) {
+          const std::int64_t later = time(i + ahead) * a_.batch + b_;
+          prefetch_inputs(later);
+          prefetch_output(a_.h + later * a_.width + channel_, count_);
+        }
+        if (a_.checkpoints && i % stride == 0) save_state(state, checkpoint(i / stride));
         if (is_live(row)) {
           T p[lanes], w[lanes], y[lanes];
           open_step(t);
-          step(state, state, p, w, y);
+          step(state, state, p, w, y, decays_);
 #pragma omp simd
-          for (int j = 0; j < lanes; ++j) h[j] = U::output(channel(j), y[j]);
+          for (int j = 0; j < lanes; ++j) {
+            Channel c;
+            read_channel(j, c);
+            h[j] = U::output(c, y[j]);
+          }
         }
         store(h, a_.h + row * a_.width + channel_);
       }
@@ -89,6 +100,8 @@ class MatrixScan {
     for (std::int64_t i = 0; i < a_.steps; ++i) {
       const std::int64_t t = time(i), row = t * a_.batch + b_;
       const units::HeadOutput<T> out = units::head_at<U>(record_ + t * output_, k_);
+      if (i + ahead < a_.steps)
+        prefetch(input(time(i + ahead) * a_.batch + b_, before).planes, a_.head_input());
       if (is_live(row))
         U::prepare(k_, input(row, before), out);
       else
@@ -107,6 +120,12 @@ class MatrixScan {
     for (std::int64_t i = a_.steps - 1; i >= 0; --i) {
       const std::int64_t t = time(i), row = t * a_.batch + b_;
       T* to = g.dshared + row * a_.shared_width() + head_ * a_.head_input();
+      if (i >= ahead) {
+        const std::int64_t later = time(i - ahead) * a_.batch + b_;
+        prefetch(input(later, nullptr).planes, a_.head_input());
+        prefetch_output(g.dshared + later * a_.shared_width() + head_ * a_.head_input(),
+                        a_.head_input());
+      }
       if (!is_live(row)) {
         std::fill_n(to, a_.head_input(), T(0));
         continue;
@@ -160,12 +179,26 @@ class MatrixScan {
       }
     }
   }
-  void load(const T* from, T* to) const {
+  // A full tile is copied by a few vector instructions instead of a call.
+  [[gnu::always_inline]] void load(const T* from, T* to) const {
+    if (count_ == lanes) {
+      std::memcpy(to, from, sizeof(T) * lanes);
+      return;
+    }
     std::copy_n(from, count_, to);
     std::fill(to + count_, to + lanes, T(0));
   }
-  void store(const T* from, T* to) const {
-    std::copy_n(from, count_, to);
+  [[gnu::always_inline]] void store(const T* from, T* to) const {
+    if (count_ == lanes)
+      std::memcpy(to, from, sizeof(T) * lanes);
+    else
+      std::copy_n(from, count_, to);
+  }
+  // Rows of a tile are far apart, so each is asked for some steps before it is read.
+  static constexpr int ahead = 3;
+  void prefetch_inputs(std::int64_t row) const {
+    for (int n = 0; n < U::inputs; ++n)
+      prefetch(a_.x + (row * U::inputs + n) * a_.width + channel_, count_);
   }
   void load_state(T* state) const {
     for (int i = 0; i < k_; ++i)
@@ -174,11 +207,16 @@ class MatrixScan {
   void store_state(const T* state, T* memory) const {
     for (int i = 0; i < k_; ++i) store(state + i * lanes, memory + i * a_.width + channel_);
   }
+  // The tile's states before step n * stride, [K, count_].
   T* checkpoint(std::int64_t n) const {
-    return a_.checkpoints + (n * a_.batch + b_) * k_ * a_.width;
+    return a_.checkpoints + (n * a_.batch + b_) * k_ * a_.width + k_ * channel_;
   }
-  void copy_state(const T* state, T* to) const {
-    store_state(state, to);
+  void save_state(const T* state, T* to) const {
+    for (int i = 0; i < k_; ++i) store(state + i * lanes, to + i * count_);
+  }
+
+  T* decays_of(int i) {
+    return U::rows > 0 ? decays_ + i * k_ * lanes : decays_;
   }
 
   void open_step(std::int64_t t) {
@@ -188,19 +226,23 @@ class MatrixScan {
     head_now_ = units::head_at<U, const T>(record_ + t * output_, k_);
     if constexpr (U::rows > 0) {
 #pragma omp simd
-      for (int j = 0; j < lanes; ++j) pace_[j] = U::pace(channel(j));
+      for (int j = 0; j < lanes; ++j) {
+        Channel c;
+        read_channel(j, c);
+        pace_[j] = U::pace(c);
+      }
     }
   }
-  [[gnu::always_inline]] Channel channel(int j) const {
-    Channel c{};
+  // Not a returned value: GCC 12 does not vectorize a loop with one that has unused members.
+  [[gnu::always_inline]] void read_channel(int j, Channel& c) const {
     for (int n = 0; n < U::inputs; ++n) c.x[n] = x_[n][j];
     for (int n = 0; n < U::vectors; ++n) c.v[n] = vectors_[n][j];
     for (int n = 0; n < U::extras; ++n) c.extra[n] = head_now_.extra[n];
-    return c;
   }
 
   // The states after the opened step, from those before it; they may be the same.
-  void step(const T* before, T* after, T* p, T* w, T* y) const {
+  // decays: [K, lanes] of each channel, written where channels have their own.
+  void step(const T* before, T* after, T* p, T* w, T* y, [[maybe_unused]] T* decays) const {
     std::fill_n(p, lanes, T(0));
     std::fill_n(y, lanes, T(0));
     if constexpr (U::reads) {
@@ -211,13 +253,18 @@ class MatrixScan {
       }
     }
 #pragma omp simd
-    for (int j = 0; j < lanes; ++j) w[j] = U::write(channel(j), p[j]);
+    for (int j = 0; j < lanes; ++j) {
+      Channel c;
+      read_channel(j, c);
+      w[j] = U::write(c, p[j]);
+    }
     for (int i = 0; i < k_; ++i) {
       const T key = head_now_.key[i], query = head_now_.query[i], shared = head_now_.decay[i];
 #pragma omp simd
       for (int j = 0; j < lanes; ++j) {
         T decay = shared;
-        if constexpr (U::rows > 0) decay = math::exp<T>(pace_[j] * rates_[i * lanes + j]);
+        if constexpr (U::rows > 0)
+          decay = decays[i * lanes + j] = math::exp<T>(pace_[j] * rates_[i * lanes + j]);
         const T s = decay * before[i * lanes + j] + w[j] * key;
         y[j] += query * s;
         after[i * lanes + j] = s;
@@ -233,21 +280,33 @@ class MatrixScan {
     for (std::int64_t segment = (a_.steps - 1) / stride; segment >= 0; --segment) {
       const std::int64_t begin = segment * stride,
                          count = std::min<std::int64_t>(stride, a_.steps - begin);
-      for (int i = 0; i < k_; ++i)
-        load(checkpoint(segment) + i * a_.width + channel_, states_ + i * lanes);
+      const T* const saved = checkpoint(segment);
+      for (int i = 0; i < k_; ++i) load(saved + i * count_, states_ + i * lanes);
+      // The inputs of the segment before this one, and its states.
+      if (segment > 0) {
+        prefetch(checkpoint(segment - 1), k_ * count_);
+        for (std::int64_t i = begin - stride; i < begin; ++i)
+          prefetch_inputs(time(i) * a_.batch + b_);
+      }
       for (int i = 0; i < count; ++i) {
         const std::int64_t t = time(begin + i);
         const T* before = states_ + i * k_ * lanes;
         T* after = states_ + (i + 1) * k_ * lanes;
         if (is_live(t * a_.batch + b_)) {
           open_step(t);
-          step(before, after, p[i], w[i], y[i]);
+          step(before, after, p[i], w[i], y[i], decays_of(i));
         } else {
           std::copy_n(before, k_ * lanes, after);
         }
       }
       for (int i = static_cast<int>(count) - 1; i >= 0; --i) {
         const std::int64_t t = time(begin + i), row = t * a_.batch + b_;
+        if (begin + i >= ahead) {
+          const std::int64_t later = time(begin + i - ahead) * a_.batch + b_;
+          prefetch(g.dh + later * a_.width + channel_, count_);
+          for (int n = 0; n < U::inputs; ++n)
+            prefetch_output(g.dx + (later * U::inputs + n) * a_.width + channel_, count_);
+        }
         T dh[lanes];
         load(g.dh + row * a_.width + channel_, dh);
 #pragma omp simd
@@ -255,7 +314,7 @@ class MatrixScan {
         if (is_live(row)) {
           open_step(t);
           step_backward(g, t, states_ + i * k_ * lanes, states_ + (i + 1) * k_ * lanes, p[i], w[i],
-                        y[i], carry);
+                        y[i], decays_of(i), carry);
           std::fill_n(carry, lanes, T(0));
         } else {
           for (int n = 0; n < U::inputs; ++n)
@@ -291,14 +350,16 @@ class MatrixScan {
   // dh: the gradient of the step's output. dstates_: of the states after the step; becomes that of
   // the states before it.
   void step_backward(const Gradient& g, std::int64_t t, const T* before, const T* after, const T* p,
-                     const T* w, const T* y, const T* dh) {
+                     const T* w, const T* y, [[maybe_unused]] const T* decays, const T* dh) {
     const units::HeadOutput<T> dhead = units::head_at<U>(doutput_ + t * output_, k_);
     T dy[lanes], dw[lanes] = {}, dp[lanes], dpace[lanes] = {};
     T dx[units::at_least_one(U::inputs)][lanes], dextra[units::at_least_one(U::extras)][lanes];
 #pragma omp simd
     for (int j = 0; j < lanes; ++j) {
+      Channel c;
+      read_channel(j, c);
       Channel d{};
-      U::output_backward(channel(j), y[j], dh[j], d, dy[j]);
+      U::output_backward(c, y[j], dh[j], d, dy[j]);
       for (int n = 0; n < U::inputs; ++n) dx[n][j] = d.x[n];
       for (int n = 0; n < U::extras; ++n) dextra[n][j] = d.extra[n];
       for (int n = 0; n < U::vectors; ++n) dvectors_[n][j] += d.v[n];
@@ -314,7 +375,7 @@ class MatrixScan {
         dkey[j] = ds * w[j];
         dw[j] += ds * key;
         if constexpr (U::rows > 0) {
-          const T decay = math::exp<T>(pace_[j] * rates_[n]), slope = ds * before[n] * decay;
+          const T decay = decays[n], slope = ds * before[n] * decay;
           dpace[j] += slope * rates_[n];
           drates_[n] += slope * pace_[j];
           dstates_[n] = ds * decay;
@@ -329,9 +390,11 @@ class MatrixScan {
     }
 #pragma omp simd
     for (int j = 0; j < lanes; ++j) {
+      Channel c;
+      read_channel(j, c);
       Channel d{};
-      U::write_backward(channel(j), p[j], dw[j], d, dp[j]);
-      if constexpr (U::rows > 0) U::pace_backward(channel(j), dpace[j], d);
+      U::write_backward(c, p[j], dw[j], d, dp[j]);
+      if constexpr (U::rows > 0) U::pace_backward(c, dpace[j], d);
       for (int n = 0; n < U::inputs; ++n) dx[n][j] += d.x[n];
       for (int n = 0; n < U::extras; ++n) dextra[n][j] += d.extra[n];
       for (int n = 0; n < U::vectors; ++n) dvectors_[n][j] += d.v[n];
@@ -368,6 +431,7 @@ class MatrixScan {
   T pace_[lanes];
   T rates_[U::rows > 0 ? wide : 1], drates_[U::rows > 0 ? wide : 1];
   T states_[(stride + 1) * wide], dstates_[wide];  // [K, lanes] each
+  T decays_[U::rows > 0 ? stride* wide : 1];       // likewise, of the steps of a segment
 };
 
 }  // namespace nmt::kernels

@@ -36,8 +36,8 @@ struct BasicMatrixRecurrence {
   T* h = nullptr;       ///< [T,B,H], written
   T* memory = nullptr;  ///< [B,W] after the last step, written
   T* record = nullptr;  ///< matrix_record() numbers, written
-  /// [ceil(T/matrix_stride),B,K*H] states before every matrix_stride-th step, written; null:
-  /// inference.
+  /// [ceil(T/matrix_stride),B,K*H] states before every matrix_stride-th step, in an order of the
+  /// backend's own; written; null: inference.
   T* checkpoints = nullptr;
 
   std::int64_t head_input() const {

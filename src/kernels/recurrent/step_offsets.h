@@ -29,6 +29,7 @@ Step begin_step(const Loop& a, const StepOffsets& at, const Cell& cell, const fl
                 std::int64_t rows) {
   Step step;
   step.rows = rows;
+  step.stride = a.reverse ? -a.batch : a.batch;
   step.x = x ? x + at.row * cell.unit->inputs * cell.width : nullptr;
   step.mask = a.mask ? a.mask + at.row : nullptr;
   return step;

@@ -1,5 +1,6 @@
 #include "kernels/recurrent/unit.h"
 
+#include "kernels/prefetch.h"
 #include "units/all.h"
 
 #include <algorithm>
@@ -25,6 +26,19 @@ template <class U>
   return step;
 }
 
+// The channels [begin, end) of a plane per row, of `planes` planes per row: those of row r.
+[[gnu::always_inline]] inline void prefetch_planes(const UnitStep& a, const float* from, int planes,
+                                                   std::int64_t r, std::int64_t begin,
+                                                   std::int64_t end) {
+  for (int p = 0; p < planes; ++p) prefetch(from + (r * planes + p) * a.width + begin, end - begin);
+}
+[[gnu::always_inline]] inline void prefetch_output_planes(const UnitStep& a, float* to, int planes,
+                                                          std::int64_t r, std::int64_t begin,
+                                                          std::int64_t end) {
+  for (int p = 0; p < planes; ++p)
+    prefetch_output(to + (r * planes + p) * a.width + begin, end - begin);
+}
+
 // The channels [first, end) of `planes` planes of a row, which begins at `row`.
 template <class Body>
 void each_plane(const UnitStep& a, int planes, std::int64_t row, Body&& body) {
@@ -42,13 +56,18 @@ void forward(const UnitStep& a) {
       });
       continue;
     }
+    const std::int64_t ahead = r + 1 < a.rows ? r + 1 : a.stride;
+    each_block(a.first, end, [&](std::int64_t from, std::int64_t to) {
+      prefetch_planes(a, a.x, U::inputs, ahead, from, to);
+      for (int p = 0; p < U::states; ++p) prefetch_output_planes(a, a.next[p], 1, ahead, from, to);
 #pragma omp simd
-    for (std::int64_t j = a.first; j < end; ++j) {
-      const Step<float, U> step = load<U>(a, r, j, true);
-      float next[U::states];
-      U::forward(step, next);
-      for (int p = 0; p < U::states; ++p) a.next[p][r * h + j] = next[p];
-    }
+      for (std::int64_t j = from; j < to; ++j) {
+        const Step<float, U> step = load<U>(a, r, j, true);
+        float next[U::states];
+        U::forward(step, next);
+        for (int p = 0; p < U::states; ++p) a.next[p][r * h + j] = next[p];
+      }
+    });
   }
 }
 
@@ -70,20 +89,28 @@ void backward(const UnitStep& a, const UnitStepGradient& g) {
       });
       continue;
     }
+    const std::int64_t ahead = r + 1 < a.rows ? r + 1 : -a.stride;
+    each_block(a.first, end, [&](std::int64_t from, std::int64_t to) {
+      prefetch_planes(a, a.x, U::inputs, ahead, from, to);
+      if constexpr (U::recurrents > 0) prefetch_planes(a, a.u, U::recurrents, ahead, from, to);
+      if constexpr (U::late > 0) prefetch_planes(a, a.late, U::late, ahead, from, to);
+      for (int p = 0; p < U::states; ++p) prefetch_planes(a, a.previous[p], 1, ahead, from, to);
+      prefetch_output_planes(a, g.dx, U::inputs, ahead, from, to);
 #pragma omp simd
-    for (std::int64_t j = a.first; j < end; ++j) {
-      const Step<float, U> step = load<U>(a, r, j, true);
-      float dnext[U::states];
-      for (int p = 0; p < U::states; ++p) dnext[p] = g.dnext[p][r * h + j];
-      Step<float, U> d;
-      U::backward(step, dnext, d);
-      for (int p = 0; p < U::inputs; ++p) g.dx[(r * U::inputs + p) * h + j] = d.x[p];
-      for (int p = 0; p < U::recurrents; ++p) g.du[(r * U::recurrents + p) * h + j] = d.u[p];
-      for (int p = 0; p < U::late; ++p) g.dlate[(r * U::late + p) * h + j] = d.late[p];
-      for (int p = 0; p < U::vectors; ++p) g.dvectors[p * h + j] += d.v[p];
-      for (int p = 0; p < position_vectors_of<U>; ++p) g.dposition[p * h + j] += d.position[p];
-      for (int p = 0; p < U::states; ++p) g.dprevious[p][r * h + j] = d.s[p];
-    }
+      for (std::int64_t j = from; j < to; ++j) {
+        const Step<float, U> step = load<U>(a, r, j, true);
+        float dnext[U::states];
+        for (int p = 0; p < U::states; ++p) dnext[p] = g.dnext[p][r * h + j];
+        Step<float, U> d;
+        U::backward(step, dnext, d);
+        for (int p = 0; p < U::inputs; ++p) g.dx[(r * U::inputs + p) * h + j] = d.x[p];
+        for (int p = 0; p < U::recurrents; ++p) g.du[(r * U::recurrents + p) * h + j] = d.u[p];
+        for (int p = 0; p < U::late; ++p) g.dlate[(r * U::late + p) * h + j] = d.late[p];
+        for (int p = 0; p < U::vectors; ++p) g.dvectors[p * h + j] += d.v[p];
+        for (int p = 0; p < position_vectors_of<U>; ++p) g.dposition[p * h + j] += d.position[p];
+        for (int p = 0; p < U::states; ++p) g.dprevious[p][r * h + j] = d.s[p];
+      }
+    });
   }
 }
 

@@ -14,12 +14,13 @@ constexpr int max_states = 4;
 /// channels are adjacent.
 struct UnitStep {
   std::int64_t rows = 0;
-  std::int64_t width = 0;       ///< H
-  std::int64_t first = 0;       ///< the channels before this one are left alone,
-  std::int64_t rest = 0;        ///< and so many after the others; in units without products
-  const float* x = nullptr;     ///< [rows, inputs*H]
-  const float* u = nullptr;     ///< [rows, recurrents*H] h'U, bias and layer normalization included
-  const float* late = nullptr;  ///< [rows, late*H]
+  std::int64_t width = 0;    ///< H
+  std::int64_t stride = 0;   ///< rows from this step to the next one, which is loaded ahead; or 0
+  std::int64_t first = 0;    ///< the channels before this one are left alone,
+  std::int64_t rest = 0;     ///< and so many after the others; in units without products
+  const float* x = nullptr;  ///< [rows, inputs*H]
+  const float* u = nullptr;  ///< [rows, recurrents*H] h'U, bias and layer normalization included
+  const float* late = nullptr;          ///< [rows, late*H]
   const float* vectors = nullptr;       ///< [vectors*H]
   const float* position = nullptr;      ///< [position_vectors*H] for the position of this step
   const float* mask = nullptr;          ///< [rows] or null; 0: the states of the row are copied
