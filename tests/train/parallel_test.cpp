@@ -159,10 +159,33 @@ struct Heap : MemorySource {
   int refusals = 0;
 };
 
+/// Counts, and is interrupted where told so, as by a signal that rank 0 alone has got.
+struct CountingValidator : Validator {
+  ValidationResult validate(const CopyWeights&, const Progress& progress) override {
+    at.push_back(progress.updates);
+    leave_if_stopped(progress.updates);
+    return {{"bleu", 1, true}};
+  }
+  void dry_run(const CopyWeights&) override {
+    at.push_back(0);
+    leave_if_stopped(0);
+  }
+  void leave_if_stopped(std::int64_t update) {
+    if (update == stop_at) {
+      stop = true;
+      throw Interrupted{};
+    }
+  }
+  std::vector<std::int64_t> at;
+  std::int64_t stop_at = -1;
+  bool stop = false;
+};
+
 struct Rank {
   Rank(const TrainSpec& spec, const ModelSpec& model_spec, Meeting& meeting, int rank)
       : communicator(meeting, rank),
         store(communicator, rank == 0 ? &kept : nullptr),
+        shared(communicator, rank == 0 ? &validator : nullptr),
         heap(new Heap),
         arena(256, std::unique_ptr<MemorySource>(heap)),
         context(make_context(arena, {&pool})),
@@ -170,8 +193,9 @@ struct Rank {
               rank == 0 ? 1 : 2),  // rank 0's weights count
         source({rank, meeting.size}),
         reporter(rank == 0 ? testing::TempDir() + "parallel_test.jsonl" : ""),
-        trainer(spec, {model, source, nullptr, store, reporter, heartbeat, "c", "d", "",
-                       std::chrono::steady_clock::now(), communicator}) {}
+        trainer(spec, {model, source, &shared, store, reporter, heartbeat, "c", "d", "",
+                       std::chrono::steady_clock::now(), communicator,
+                       StopRequest([this] { return validator.stop; })}) {}
   std::vector<float> weights() {
     std::vector<float> all;
     for (Parameter& p : model.parameters().all())
@@ -181,6 +205,8 @@ struct Rank {
   ThreadRank communicator;
   CountingStore kept;
   SharedStore store;
+  CountingValidator validator;
+  SharedValidator shared;
   Heap* heap;
   Arena arena;
   ThreadPool pool{1};
@@ -190,6 +216,7 @@ struct Rank {
   Reporter reporter;
   Heartbeat heartbeat{"testing"};
   Trainer trainer;
+  ExitStatus status = ExitStatus::failed;  // of the run
 };
 
 class ParallelTrainer : public testing::Test {
@@ -224,7 +251,8 @@ class ParallelTrainer : public testing::Test {
     for (int r = 0; r < size; ++r)
       threads.emplace_back([&, r] {
         try {
-          ranks[static_cast<std::size_t>(r)]->trainer.run();
+          Rank& rank = *ranks[static_cast<std::size_t>(r)];
+          rank.status = rank.trainer.run();
         } catch (const Error& error) {
           errors[static_cast<std::size_t>(r)] = error.what();
         }
@@ -344,6 +372,24 @@ TEST_F(ParallelTrainer, MemoryRunsOutWithinASum) {
     EXPECT_NE(events.find("out of memory in a batch at rank 1"), std::string::npos);
     expect_near(*one[0], *ranks[0]);
     EXPECT_EQ(ranks[0]->weights(), ranks[1]->weights());
+  }
+}
+
+// Rank 0 alone hears of a stop request, within a validation: all ranks save and stop.
+TEST_F(ParallelTrainer, AStopRequestWithinAValidationStopsAll) {
+  spec.valid_freq = "5u";
+  for (const std::int64_t stop_at : {0, 5, 12}) {  // in the dry run, by valid-freq, at the end
+    SCOPED_TRACE(stop_at);
+    const auto ranks = train(3, [&](Rank& rank) { rank.validator.stop_at = stop_at; });
+    for (const auto& rank : ranks) {
+      EXPECT_EQ(rank->status, ExitStatus::interrupted);
+      EXPECT_EQ(rank->trainer.state().progress.updates, stop_at);
+      EXPECT_EQ(rank->trainer.state().validation_due, stop_at == 5);
+    }
+    EXPECT_EQ(ranks[0]->validator.at.back(), stop_at);
+    EXPECT_EQ(ranks[0]->kept.updates.back(), stop_at);
+    EXPECT_EQ(TrainingState::from_json(*ranks[0]->kept.text, "x").validation_due, stop_at == 5);
+    EXPECT_TRUE(ranks[1]->validator.at.empty());
   }
 }
 

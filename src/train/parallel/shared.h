@@ -5,6 +5,8 @@
 #include "train/parallel/communicator.h"
 #include "train/validator.h"
 
+#include <functional>
+
 namespace nmt::train {
 
 /// Checkpoints with several ranks: only rank 0 reads and writes; it broadcasts to the others.
@@ -22,7 +24,8 @@ class SharedStore : public CheckpointStore {
   CheckpointStore* store_;
 };
 
-/// Validation with several ranks: rank 0 validates, the others block and receive the result.
+/// Validation with several ranks: rank 0 validates, the others block and receive the result. When
+/// rank 0 is interrupted, all ranks throw Interrupted.
 class SharedValidator : public Validator {
  public:
   /// `validator`: used on rank 0 only.
@@ -32,6 +35,7 @@ class SharedValidator : public Validator {
   void dry_run(const CopyWeights& weights) override;
 
  private:
+  void run_on_first(const std::function<void()>& work);
   Communicator& communicator_;
   Validator* validator_;
 };
