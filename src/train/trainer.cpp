@@ -147,7 +147,10 @@ ExitStatus Trainer::run() {
       return ExitStatus::ok;
     }
     const Progress before = state_.progress;
-    update();
+    // Weights whose gradient is not finite are neither saved nor validated: nothing else is done
+    // before an update is applied or an older checkpoint is back.
+    do update();
+    while (state_.bad_updates > 0);
     parts_.reporter.bar(figures());
     if (is_due(display_every_, before, state_.progress) && state_.shown.updates > 0) {
       parts_.reporter.display(figures());
@@ -157,7 +160,7 @@ ExitStatus Trainer::run() {
     }
     if (parts_.validator && is_due(validate_every_, before, state_.progress)) validate(true);
     if (is_due(save_every_, before, state_.progress) && saved_update_ != state_.progress.updates &&
-        state_.bad_updates == 0 && !state_.validation_due)
+        !state_.validation_due)
       save("save-freq", false);
   }
 }

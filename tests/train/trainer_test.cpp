@@ -159,6 +159,72 @@ TEST_F(TrainerTest, GoesBackAtHalfTheRateAfterThree) {
   EXPECT_EQ(run.trainer.state().progress.updates, 40);
 }
 
+// Gradients of batches 11 to `last` that are not finite, until an older checkpoint is back.
+void poison_from_11(Training& run, std::int64_t last, const std::function<void()>& at_first = {}) {
+  run.source.on_next = [&run, last, at_first](std::int64_t given) {
+    if (given < 11 || given > last || run.trainer.state().stalls.recoveries > 0) return;
+    run.model.parameters().find("decoder.output_bias")->gradient.f32()[0] =
+        std::numeric_limits<float>::quiet_NaN();
+    if (given == 11 && at_first) at_first();
+  };
+}
+
+// A stop request, the end of a run and a validation within skipped updates wait for an update that
+// counts: the training goes on as an undisturbed one.
+TEST_F(TrainerTest, NothingIsSavedBetweenSkippedUpdates) {
+  spec.optimizer_delay = 1;
+  spec.save_freq = "8u";
+  std::int64_t labels = 0;  // of 10 updates
+  {
+    FakeStore store;
+    spec.after = "10u";
+    Training run(spec, store);
+    run();
+    labels = run.trainer.state().progress.labels;
+  }
+  const std::string within = fmt::format("{}t", labels + 1);  // reached by update 11
+  for (const std::int64_t last : {11, 12, 13}) {
+    SCOPED_TRACE(last);
+    spec.after = "40u";
+    FakeStore whole, stopped, ended, validated;
+    {
+      Training run(spec, whole);
+      poison_from_11(run, last);
+      EXPECT_EQ(run(), ExitStatus::ok);
+      EXPECT_EQ(run.trainer.state().stalls.recoveries, last == 13 ? 1 : 0);
+    }
+    {
+      Training first(spec, stopped);
+      poison_from_11(first, last, [&] { first.stop = true; });
+      EXPECT_EQ(first(), ExitStatus::interrupted);
+      EXPECT_EQ(first.trainer.state().progress.updates, last == 13 ? 8 : 11);
+    }
+    spec.after = within;
+    {
+      Training first(spec, ended);
+      poison_from_11(first, last);
+      EXPECT_EQ(first(), ExitStatus::ok);
+      EXPECT_EQ(first.trainer.state().progress.updates, 11);
+    }
+    spec.after = "40u";
+    for (FakeStore* const store : {&stopped, &ended}) {
+      Training second(spec, *store);
+      poison_from_11(second, last);
+      EXPECT_EQ(second(), ExitStatus::ok);
+      EXPECT_EQ(whole.weights, store->weights);
+      EXPECT_EQ(whole.state, store->state);
+    }
+    spec.after = "12u";
+    spec.valid_freq = within;
+    FakeValidator validator({2, 1});
+    Training run(spec, validated, &validator);
+    poison_from_11(run, last);
+    EXPECT_EQ(run(), ExitStatus::ok);
+    EXPECT_EQ(validator.at.front(), 11);
+    EXPECT_EQ(validated.best_updates, (std::vector<std::int64_t>{11}));
+  }
+}
+
 // The newest checkpoint is of other text, and nothing has been saved since: this text is read from
 // its beginning again.
 TEST_F(TrainerTest, GoesBackToTheBeginningOfNewText) {
