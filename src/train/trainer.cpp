@@ -12,9 +12,6 @@
 namespace nmt::train {
 namespace {
 
-constexpr int bad_updates_allowed = 3;  // in a row, before an older checkpoint is taken
-constexpr int recoveries_allowed = 10;  // each halves the learning rate
-
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -286,24 +283,6 @@ void Trainer::update() {
   state_.shown.norms += result.gradient_norm;
   state_.shown.tokens += counts.target;
   ++state_.shown.updates;
-}
-
-void Trainer::recover(double norm) {
-  const std::int64_t recoveries = state_.stalls.recoveries + 1;
-  if (recoveries > recoveries_allowed)
-    fail(ExitStatus::failed,
-         "gradient norm {} at update {} with learning rate {:.3g}, after {} returns to older "
-         "checkpoints",
-         norm, state_.progress.updates + 1, rate_, recoveries - 1);
-  load();
-  state_.stalls.recoveries = recoveries;
-  parts_.reporter.event("recovery", state_.progress,
-                        fmt::format("{} consecutive updates were not finite: returning to update "
-                                    "{} with half the learning rate",
-                                    bad_updates_allowed, grouped(state_.progress.updates)),
-                        true);
-  interval_seconds_ = 0;
-  interval_source_ = interval_target_ = 0;
 }
 
 // `counts`: a validation of valid-freq. The one at the end of a run is measured, but is no step of

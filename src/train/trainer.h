@@ -98,6 +98,8 @@ class Trainer {
   void upload_checkpoint(Checkpoint& checkpoint);    // to the device
   CopyWeights copy_weights();
 
+  static constexpr int bad_updates_allowed = 3;  // in a row, before an older checkpoint is taken
+
   const TrainSpec spec_;
   Parts parts_;
   Schedule schedule_;
@@ -118,6 +120,7 @@ class Trainer {
   double validation_seconds_ = 0;  // of the last validation and save
   std::int64_t interval_source_ = 0, interval_target_ = 0;
   std::int64_t saved_update_ = -1;    // last update saved
+  int returns_ = 0;                   // to the newest checkpoint, since it is the newest
   std::int64_t resumed_update_ = -1;  // of the checkpoint that this run goes on from
   bool was_cut_ = false;              // a batch was split for lack of memory since the last update
 };

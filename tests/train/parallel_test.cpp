@@ -140,12 +140,19 @@ class SharedBatches : public BatchSource {
 
 struct CountingStore : CheckpointStore {
   void save(const Checkpoint& c, bool) override {
-    updates.push_back(c.update), text = c.training_state;
+    updates.push_back(c.update), texts.push_back(c.training_state);
   }
-  std::optional<std::string> newest() override { return text; }
+  std::optional<std::string> newest() override {
+    return texts.empty() ? std::nullopt : std::optional(texts.back());
+  }
   void load(Checkpoint&) override {}
+  bool discard_newest() override {
+    if (texts.size() < 2) return false;
+    texts.pop_back();
+    return true;
+  }
   std::vector<std::int64_t> updates;
-  std::optional<std::string> text;
+  std::vector<std::string> texts;
 };
 
 /// A heap that refuses the next so many requests.
@@ -388,7 +395,8 @@ TEST_F(ParallelTrainer, AStopRequestWithinAValidationStopsAll) {
     }
     EXPECT_EQ(ranks[0]->validator.at.back(), stop_at);
     EXPECT_EQ(ranks[0]->kept.updates.back(), stop_at);
-    EXPECT_EQ(TrainingState::from_json(*ranks[0]->kept.text, "x").validation_due, stop_at == 5);
+    EXPECT_EQ(TrainingState::from_json(ranks[0]->kept.texts.back(), "x").validation_due,
+              stop_at == 5);
     EXPECT_TRUE(ranks[1]->validator.at.empty());
   }
 }

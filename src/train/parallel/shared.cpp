@@ -32,6 +32,14 @@ void SharedStore::load(Checkpoint& into) {
   broadcast(communicator_, into);
 }
 
+bool SharedStore::discard_newest() {
+  std::uint8_t done = 0;
+  if (communicator_.rank() == 0) done = store_->discard_newest() ? 1 : 0;
+  communicator_.barrier();
+  communicator_.broadcast(&done, sizeof done);
+  return done != 0;
+}
+
 // Only rank 0 asks for a stop request between batches: the others learn of it here, so that all
 // ranks leave alike.
 void SharedValidator::run_on_first(const std::function<void()>& work) {

@@ -18,6 +18,7 @@ class SharedStore : public CheckpointStore {
   void save(const Checkpoint& checkpoint, bool best) override;
   std::optional<std::string> newest() override;
   void load(Checkpoint& into) override;
+  bool discard_newest() override;
 
  private:
   Communicator& communicator_;
