@@ -31,6 +31,10 @@ class CheckpointStore {
   /// Fills the tensors named in `into` from the newest checkpoint. Errors (data): a tensor is
   /// missing or of another shape.
   virtual void load(Checkpoint& into) = 0;
+  /// Makes the newest intact checkpoint before newest() the newest, and forgets those after it,
+  /// except the best. Returns false, and does nothing, if there is none. Errors (failed): write
+  /// error.
+  virtual bool discard_newest() = 0;
 };
 
 }  // namespace nmt::train

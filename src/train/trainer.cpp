@@ -12,9 +12,6 @@
 namespace nmt::train {
 namespace {
 
-constexpr int bad_updates_allowed = 3;  // in a row, before an older checkpoint is taken
-constexpr int recoveries_allowed = 10;  // each halves the learning rate
-
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -104,6 +101,12 @@ std::string Trainer::finished() const {
   return "";
 }
 
+std::string Trainer::finished_on_all_ranks() {
+  std::string why = finished();
+  if (parts_.communicator.size() > 1) broadcast(parts_.communicator, why);
+  return why;
+}
+
 // By the nearest stop rule that is known in advance; early stopping is none.
 double Trainer::share_done() const {
   double done = 0;
@@ -139,7 +142,8 @@ ExitStatus Trainer::run() {
     if (over) {
       if (parts_.validator && state_.validated_update != state_.progress.updates) validate(false);
       if (agree(over) != ExitStatus::ok) continue;
-      if (saved_update_ != state_.progress.updates) save("end", false);
+      if (saved_update_ != state_.progress.updates || saved_validation_ != state_.validated_update)
+        save("end", false);
       log::status("");
       parts_.reporter.event(
           "end", state_.progress,
@@ -147,7 +151,10 @@ ExitStatus Trainer::run() {
       return ExitStatus::ok;
     }
     const Progress before = state_.progress;
-    update();
+    // Weights whose gradient is not finite are neither saved nor validated: nothing else is done
+    // before an update is applied or an older checkpoint is back.
+    do update();
+    while (state_.bad_updates > 0);
     parts_.reporter.bar(figures());
     if (is_due(display_every_, before, state_.progress) && state_.shown.updates > 0) {
       parts_.reporter.display(figures());
@@ -157,7 +164,7 @@ ExitStatus Trainer::run() {
     }
     if (parts_.validator && is_due(validate_every_, before, state_.progress)) validate(true);
     if (is_due(save_every_, before, state_.progress) && saved_update_ != state_.progress.updates &&
-        state_.bad_updates == 0 && !state_.validation_due)
+        !state_.validation_due)
       save("save-freq", false);
   }
 }
@@ -283,24 +290,6 @@ void Trainer::update() {
   state_.shown.norms += result.gradient_norm;
   state_.shown.tokens += counts.target;
   ++state_.shown.updates;
-}
-
-void Trainer::recover(double norm) {
-  const std::int64_t recoveries = state_.stalls.recoveries + 1;
-  if (recoveries > recoveries_allowed)
-    fail(ExitStatus::failed,
-         "gradient norm {} at update {} with learning rate {:.3g}, after {} returns to older "
-         "checkpoints",
-         norm, state_.progress.updates + 1, rate_, recoveries - 1);
-  load();
-  state_.stalls.recoveries = recoveries;
-  parts_.reporter.event("recovery", state_.progress,
-                        fmt::format("{} consecutive updates were not finite: returning to update "
-                                    "{} with half the learning rate",
-                                    bad_updates_allowed, grouped(state_.progress.updates)),
-                        true);
-  interval_seconds_ = 0;
-  interval_source_ = interval_target_ = 0;
 }
 
 // `counts`: a validation of valid-freq. The one at the end of a run is measured, but is no step of

@@ -70,6 +70,8 @@ class Trainer {
   /// Why the training is finished, for example "update 100 of 100 (after)"; empty if it is
   /// not.
   std::string finished() const;
+  /// The same as rank 0 decides, whose clock counts; all ranks must call it.
+  std::string finished_on_all_ranks();
 
  private:
   void dry_run();
@@ -98,6 +100,8 @@ class Trainer {
   void upload_checkpoint(Checkpoint& checkpoint);    // to the device
   CopyWeights copy_weights();
 
+  static constexpr int bad_updates_allowed = 3;  // in a row, before an older checkpoint is taken
+
   const TrainSpec spec_;
   Parts parts_;
   Schedule schedule_;
@@ -117,9 +121,11 @@ class Trainer {
   double interval_seconds_ = 0;    // computing time since the last display
   double validation_seconds_ = 0;  // of the last validation and save
   std::int64_t interval_source_ = 0, interval_target_ = 0;
-  std::int64_t saved_update_ = -1;    // last update saved
-  std::int64_t resumed_update_ = -1;  // of the checkpoint that this run goes on from
-  bool was_cut_ = false;              // a batch was split for lack of memory since the last update
+  std::int64_t saved_update_ = -1;      // last update saved
+  std::int64_t saved_validation_ = -1;  // last update validated, as saved
+  int returns_ = 0;                     // to the newest checkpoint, since it is the newest
+  std::int64_t resumed_update_ = -1;    // of the checkpoint that this run goes on from
+  bool was_cut_ = false;  // a batch was split for lack of memory since the last update
 };
 
 }  // namespace nmt::train

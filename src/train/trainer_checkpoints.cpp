@@ -7,9 +7,15 @@
 #include <string>
 #include <utility>
 
-// The checkpoints of a trainer: taken, saved, loaded.
+// The checkpoints of a trainer: taken, saved, loaded, returned to.
 
 namespace nmt::train {
+namespace {
+
+constexpr int recoveries_allowed = 10;  // each halves the learning rate
+constexpr int returns_allowed = 2;      // to one checkpoint, before an older one is taken
+
+}  // namespace
 
 // `with_batches`: with the tensors that the next batch depends on.
 Checkpoint Trainer::checkpoint(Arena& host, bool with_batches) {
@@ -72,6 +78,8 @@ void Trainer::save(const std::string& reason, bool best) {
   whole.training_state = saved.to_json();
   parts_.store.save(whole, best);
   saved_update_ = state_.progress.updates;
+  saved_validation_ = state_.validated_update;
+  returns_ = 0;
   parts_.reporter.saved(state_.progress, reason, seconds() - start);
 }
 
@@ -101,6 +109,7 @@ void Trainer::load() {
   state_.relative_after = parts_.relative_after;
   if (!parts_.alignments.empty()) state_.alignments = parts_.alignments;
   saved_update_ = state_.progress.updates;
+  saved_validation_ = state_.validated_update;
   if (state_.corpus == parts_.corpus) {
     parts_.source.restore(state_.position);
   } else {
@@ -123,15 +132,49 @@ void Trainer::load() {
   adapt_validation();
 }
 
+void Trainer::recover(double norm) {
+  const std::int64_t recoveries = state_.stalls.recoveries + 1;
+  if (recoveries > recoveries_allowed)
+    fail(ExitStatus::failed,
+         "gradient norm {} at update {} with learning rate {:.3g}, after {} returns to older "
+         "checkpoints",
+         norm, state_.progress.updates + 1, rate_, recoveries - 1);
+  // The gradients at the weights of a checkpoint do not depend on the learning rate: where no
+  // update has followed it, none will.
+  const std::int64_t newest = saved_update_;
+  const bool unsound = state_.progress.updates == newest || returns_ >= returns_allowed,
+             discarded = unsound && parts_.store.discard_newest();
+  if (discarded) returns_ = 0;
+  ++returns_;
+  const TrainingState before = state_;
+  load();
+  state_.stalls.recoveries = recoveries;
+  if (discarded) {  // the store keeps the best checkpoint, which may be newer
+    state_.best = before.best;
+    state_.best_update = before.best_update;
+    state_.best_metric = before.best_metric;
+  }
+  parts_.reporter.event(
+      "recovery", state_.progress,
+      fmt::format("{} consecutive updates were not finite: {}returning to update {} with half the "
+                  "learning rate",
+                  bad_updates_allowed,
+                  discarded ? fmt::format("discarding checkpoint {} and ", newest) : "",
+                  grouped(state_.progress.updates)),
+      true);
+  interval_seconds_ = 0;
+  interval_source_ = interval_target_ = 0;
+}
+
 // For the checkpoint that this run goes on from: what validations before it do not decide. A
 // training that is over keeps its best value.
 void Trainer::adapt_validation() {
   if (resumed_update_ < 0) resumed_update_ = state_.progress.updates;
-  if (state_.progress.updates != resumed_update_) return;  // saved by this run
+  if (state_.progress.updates > resumed_update_) return;  // saved by this run
   if (parts_.extends) state_.stalled = 0;
   if (parts_.measured_otherwise.empty()) return;
   const auto stalled = std::exchange(state_.stalled, 0);
-  if (finished().empty())
+  if (finished_on_all_ranks().empty())
     discard_best(
         fmt::format("validations differ from the checkpoint's ({})", parts_.measured_otherwise));
   else

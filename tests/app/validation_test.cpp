@@ -1,9 +1,12 @@
 #include "app/train/validation.h"
 
+#include "core/file.h"
 #include "model/model.h"
 #include "text/vocabulary/train_vocabulary.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -85,6 +88,37 @@ TEST(TranslationValidator, IsTheSameWithAnyThreadsAndWorkers) {
     }
     EXPECT_EQ(found, expected) << threads << " threads, " << workers << " workers";
   }
+}
+
+// The training decides what becomes of weights that have blown up.
+TEST(TranslationValidator, HasNoBleuOfScoresThatAreNotFinite) {
+  const Vocabulary vocabulary = small_vocabulary();
+  ComputeSpec spec = float32_compute();
+  spec.cpu_threads = 2;
+  Compute compute(spec, ComputeUse::training);
+  SearchSpec search;
+  search.max_length = 20;
+  TranslationValidator validator(
+      small_model(), {ValidMetric::bleu, ValidMetric::chrf, ValidMetric::cross_entropy}, 0, search,
+      vocabulary, vocabulary, {{"a lamp", "we see it"}, {"a lamp", "we see it"}, {}}, compute);
+  const std::string path = testing::TempDir() + "validation_test.json";
+  validator.keep_translations(path);
+  const auto values = [&](float weight) {
+    return validator.validate(
+        [weight](ParameterSet& to) {
+          for (Parameter& parameter : to.all())
+            std::fill_n(parameter.value.f32(), parameter.value.elements(), weight);
+        },
+        {});
+  };
+  for (const train::MetricValue& metric : values(0.01f))
+    EXPECT_TRUE(std::isfinite(metric.value)) << metric.name;
+  const std::string kept = read_file(path);
+  const train::ValidationResult bad = values(std::numeric_limits<float>::quiet_NaN());
+  ASSERT_EQ(bad.size(), 3u);
+  for (const train::MetricValue& metric : bad)
+    EXPECT_FALSE(std::isfinite(metric.value)) << metric.name;
+  EXPECT_EQ(read_file(path), kept);
 }
 
 TEST(TranslationValidator, TriesTheSentenceThatIsLongestWithItsContext) {

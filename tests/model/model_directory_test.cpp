@@ -236,6 +236,23 @@ TEST(ModelDirectory, WithoutALinkTheNewestCheckpointIsTheLatest) {
   EXPECT_EQ(ModelDirectory::open(folder.path).latest()->updates(), 30);
 }
 
+TEST(ModelDirectory, ReturnsToAnOlderCheckpoint) {
+  const Folder folder;
+  const Vocabulary v = vocabulary(40);
+  ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
+  for (const std::int64_t updates : {10, 20, 30, 40})
+    directory.save(Filled(updates).checkpoint, updates == 30, 5, 1);
+  directory.return_to(20);
+  expect_whole(*directory.latest());
+  EXPECT_EQ(directory.latest()->updates(), 20);
+  EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{10, 20, 30}));
+  EXPECT_EQ(directory.best()->updates(), 30);
+  EXPECT_THROW(directory.return_to(15), Error);
+  directory.save(Filled(25).checkpoint, false, 1, 1);
+  EXPECT_EQ(directory.latest()->updates(), 25);
+  EXPECT_EQ(ModelDirectory::open(folder.path).checkpoints(), (std::vector<std::int64_t>{25, 30}));
+}
+
 TEST(ModelDirectory, AChangedVocabularyIsNoticed) {
   const Folder folder;
   const Vocabulary one = vocabulary(40), other = vocabulary(50);
@@ -279,7 +296,15 @@ TEST(ModelDirectory, DamageIsNamed) {
   fs::remove(model);
   EXPECT_TRUE(has(error_of([&] { stored.open_model(); }, ExitStatus::data),
                   "model.safetensors: is missing"));
-  write_file(stored.folder() + "/manifest.json", "{\"format\": \"nmt-check");
+  const std::string manifest = stored.folder() + "/manifest.json";
+  std::string large = read_file(manifest);
+  const std::size_t digits = large.find_first_of("0123456789", large.find("\"crc32\":") + 8);
+  const std::size_t end = large.find_first_not_of("0123456789", digits);
+  large.replace(digits, end - digits,
+                std::to_string(std::stoull(large.substr(digits, end - digits)) + (1ULL << 32)));
+  write_file(manifest, large);  // the same to 32 bits
+  EXPECT_TRUE(has(error_of([&] { directory.latest(); }, ExitStatus::data), "bytes and crc32"));
+  write_file(manifest, "{\"format\": \"nmt-check");
   EXPECT_TRUE(has(error_of([&] { directory.latest(); }, ExitStatus::data),
                   "manifest.json: is truncated or not JSON"));
 

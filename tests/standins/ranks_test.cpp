@@ -117,6 +117,7 @@ struct NoStore : train::CheckpointStore {
   void save(const train::Checkpoint&, bool) override {}
   std::optional<std::string> newest() override { return {}; }
   void load(train::Checkpoint&) override {}
+  bool discard_newest() override { return false; }
 };
 
 TrainSpec settings(const Case& of) {

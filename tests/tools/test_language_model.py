@@ -99,6 +99,13 @@ class LanguageModelTest(unittest.TestCase):
         done = run("nmt-train", self.text, self.text, "--model", self.dir / "whole", status=2)
         self.assertRegex(done.stderr, "task")
 
+    def test_large_batches_resume(self):
+        """Streams times steps exceed what mini-batch-words may be."""
+        large = ["--mini-batch", "1001", "--bptt", "100000", "--valid-freq", "100u"]
+        self.train("m", *large, "--after", "1u")
+        self.train("m", *large, "--after", "2u")
+        self.assertEqual(events(self.dir / "m", "end")[-1]["updates"], 2)
+
     def test_perplexity_is_numpys(self):
         import numpy as np
         model = self.dir / "lrn"

@@ -140,12 +140,19 @@ class SharedBatches : public BatchSource {
 
 struct CountingStore : CheckpointStore {
   void save(const Checkpoint& c, bool) override {
-    updates.push_back(c.update), text = c.training_state;
+    updates.push_back(c.update), texts.push_back(c.training_state);
   }
-  std::optional<std::string> newest() override { return text; }
+  std::optional<std::string> newest() override {
+    return texts.empty() ? std::nullopt : std::optional(texts.back());
+  }
   void load(Checkpoint&) override {}
+  bool discard_newest() override {
+    if (texts.size() < 2) return false;
+    texts.pop_back();
+    return true;
+  }
   std::vector<std::int64_t> updates;
-  std::optional<std::string> text;
+  std::vector<std::string> texts;
 };
 
 /// A heap that refuses the next so many requests.
@@ -159,10 +166,35 @@ struct Heap : MemorySource {
   int refusals = 0;
 };
 
+/// Counts, and is interrupted where told so, as by a signal that rank 0 alone has got.
+struct CountingValidator : Validator {
+  ValidationResult validate(const CopyWeights&, const Progress& progress) override {
+    at.push_back(progress.updates);
+    leave_if_stopped(progress.updates);
+    return {{"bleu", 1, true}};
+  }
+  void dry_run(const CopyWeights&) override {
+    at.push_back(0);
+    leave_if_stopped(0);
+  }
+  void leave_if_stopped(std::int64_t update) {
+    if (update == stop_at) {
+      stop = true;
+      throw Interrupted{};
+    }
+  }
+  std::vector<std::int64_t> at;
+  std::int64_t stop_at = -1;
+  bool stop = false;
+};
+
 struct Rank {
-  Rank(const TrainSpec& spec, const ModelSpec& model_spec, Meeting& meeting, int rank)
+  Rank(const TrainSpec& spec, const ModelSpec& model_spec, Meeting& meeting, int rank,
+       std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now(),
+       const std::string& measured_otherwise = "")
       : communicator(meeting, rank),
         store(communicator, rank == 0 ? &kept : nullptr),
+        shared(communicator, rank == 0 ? &validator : nullptr),
         heap(new Heap),
         arena(256, std::unique_ptr<MemorySource>(heap)),
         context(make_context(arena, {&pool})),
@@ -170,8 +202,9 @@ struct Rank {
               rank == 0 ? 1 : 2),  // rank 0's weights count
         source({rank, meeting.size}),
         reporter(rank == 0 ? testing::TempDir() + "parallel_test.jsonl" : ""),
-        trainer(spec, {model, source, nullptr, store, reporter, heartbeat, "c", "d", "",
-                       std::chrono::steady_clock::now(), communicator}) {}
+        trainer(spec, {model, source, &shared, store, reporter, heartbeat, "c", "d", "", started,
+                       communicator, StopRequest([this] { return validator.stop; }), "", "", false,
+                       measured_otherwise}) {}
   std::vector<float> weights() {
     std::vector<float> all;
     for (Parameter& p : model.parameters().all())
@@ -181,6 +214,8 @@ struct Rank {
   ThreadRank communicator;
   CountingStore kept;
   SharedStore store;
+  CountingValidator validator;
+  SharedValidator shared;
   Heap* heap;
   Arena arena;
   ThreadPool pool{1};
@@ -190,6 +225,7 @@ struct Rank {
   Reporter reporter;
   Heartbeat heartbeat{"testing"};
   Trainer trainer;
+  ExitStatus status = ExitStatus::failed;  // of the run
 };
 
 class ParallelTrainer : public testing::Test {
@@ -224,7 +260,8 @@ class ParallelTrainer : public testing::Test {
     for (int r = 0; r < size; ++r)
       threads.emplace_back([&, r] {
         try {
-          ranks[static_cast<std::size_t>(r)]->trainer.run();
+          Rank& rank = *ranks[static_cast<std::size_t>(r)];
+          rank.status = rank.trainer.run();
         } catch (const Error& error) {
           errors[static_cast<std::size_t>(r)] = error.what();
         }
@@ -344,6 +381,54 @@ TEST_F(ParallelTrainer, MemoryRunsOutWithinASum) {
     EXPECT_NE(events.find("out of memory in a batch at rank 1"), std::string::npos);
     expect_near(*one[0], *ranks[0]);
     EXPECT_EQ(ranks[0]->weights(), ranks[1]->weights());
+  }
+}
+
+// Rank 0 alone hears of a stop request, within a validation: all ranks save and stop.
+TEST_F(ParallelTrainer, AStopRequestWithinAValidationStopsAll) {
+  spec.valid_freq = "5u";
+  for (const std::int64_t stop_at : {0, 5, 12}) {  // in the dry run, by valid-freq, at the end
+    SCOPED_TRACE(stop_at);
+    const auto ranks = train(3, [&](Rank& rank) { rank.validator.stop_at = stop_at; });
+    for (const auto& rank : ranks) {
+      EXPECT_EQ(rank->status, ExitStatus::interrupted);
+      EXPECT_EQ(rank->trainer.state().progress.updates, stop_at);
+      EXPECT_EQ(rank->trainer.state().validation_due, stop_at == 5);
+    }
+    EXPECT_EQ(ranks[0]->validator.at.back(), stop_at);
+    EXPECT_EQ(ranks[0]->kept.updates.back(), stop_at);
+    EXPECT_EQ(TrainingState::from_json(ranks[0]->kept.texts.back(), "x").validation_due,
+              stop_at == 5);
+    EXPECT_TRUE(ranks[1]->validator.at.empty());
+  }
+}
+
+// The ranks have not started at the same time: rank 0 decides whether the time is over.
+TEST_F(ParallelTrainer, TheClockOfRank0Counts) {
+  spec.max_minutes = 60;
+  const std::string before = train(2)[0]->kept.texts.back();  // its best value is 1
+  spec.after = "24u";
+  for (const int late : {0, 1}) {
+    SCOPED_TRACE(late);
+    const auto now = std::chrono::steady_clock::now();
+    Meeting together(2);
+    std::vector<std::unique_ptr<Rank>> ranks;
+    for (const int r : {0, 1})
+      ranks.push_back(std::make_unique<Rank>(
+          spec, model, together, r, now - std::chrono::hours(r == late ? 2 : 0), "beam-size"));
+    ranks[0]->kept.texts = {before};
+    std::string over[2];
+    std::vector<std::thread> threads;
+    for (const std::size_t r : {0, 1})
+      threads.emplace_back([&, r] {
+        EXPECT_TRUE(ranks[r]->trainer.resume());
+        over[r] = ranks[r]->trainer.finished_on_all_ranks();
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(over[0], over[1]);
+    EXPECT_EQ(over[0].empty(), late == 1);
+    for (const auto& rank : ranks)
+      EXPECT_EQ(rank->trainer.state().best, late == 0 ? std::optional(1.0) : std::nullopt);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,7 @@ class FakeStore : public CheckpointStore {
  public:
   using Values = std::map<std::string, std::vector<float>>;
   void save(const Checkpoint& c, bool best) override {
+    if (text) older.push_back({weights, state, *text});
     weights = copy(c.weights), state = copy(c.state), text = c.training_state;
     updates.push_back(c.update);
     if (best) best_updates.push_back(c.update);
@@ -74,11 +76,20 @@ class FakeStore : public CheckpointStore {
     for (auto& t : into.state)
       std::copy_n(state.at(t.name).begin(), t.tensor.elements(), t.tensor.f32());
   }
+  bool discard_newest() override {
+    if (!keeps_older || older.empty()) return false;
+    discarded.push_back(TrainingState::from_json(*text, "the newest").progress.updates);
+    std::tie(weights, state, text) = older.back();
+    older.pop_back();
+    return true;
+  }
   Values weights, state;
   std::optional<std::string> text;
-  std::vector<std::int64_t> updates, best_updates;
+  std::vector<std::int64_t> updates, best_updates, discarded;
+  bool keeps_older = true;
 
  private:
+  std::vector<std::tuple<Values, Values, std::string>> older;
   static Values copy(const std::vector<NamedTensor>& tensors) {
     Values values;
     for (const auto& t : tensors)
@@ -113,12 +124,13 @@ class FakeValidator : public Validator {
 // A training from scratch or, given a store with a checkpoint, resumed.
 struct Training {
   explicit Training(const TrainSpec& spec, FakeStore& store_used, Validator* validator = nullptr,
-                    const std::string& corpus = "c", const std::string& development = "d")
+                    const std::string& corpus = "c", const std::string& development = "d",
+                    const std::string& measured_otherwise = "")
       : store(store_used),
         model(model_spec(), vocabulary, vocabulary, engine.context, 1),
         trainer(spec, {model, source, validator, store, reporter, heartbeat, corpus, development,
                        "after: 40u", std::chrono::steady_clock::now(), alone(),
-                       StopRequest([this] { return stop; })}) {}
+                       StopRequest([this] { return stop; }), "", "", false, measured_otherwise}) {}
   static ModelSpec model_spec() {
     ModelSpec spec;
     spec.type = ModelType::rnnsearch;

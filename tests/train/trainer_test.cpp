@@ -2,7 +2,6 @@
 #include "trainer_case.h"
 
 #include <cmath>
-#include <limits>
 
 #include <signal.h>
 
@@ -118,80 +117,6 @@ TEST_F(TrainerTest, DividesACostByTokensOrBySentences) {
     largest = std::max(largest, std::abs(by_tokens[i]) * static_cast<double>(tokens));
   }
   EXPECT_GT(largest, 1e-3);
-}
-
-TEST_F(TrainerTest, SkipsAnUpdateThatIsNotFinite) {
-  FakeStore store;
-  spec.optimizer_delay = 1;
-  Training run(spec, store);
-  run.source.on_next = [&](std::int64_t given) {
-    if (given == 10)
-      run.model.parameters().find("decoder.output_bias")->gradient.f32()[0] =
-          std::numeric_limits<float>::quiet_NaN();
-  };
-  EXPECT_EQ(run(), ExitStatus::ok);
-  EXPECT_EQ(run.trainer.state().progress.updates, 40);
-  EXPECT_EQ(run.trainer.state().batches, 41);
-  EXPECT_EQ(run.trainer.state().stalls.recoveries, 0);
-  for (const auto& [name, values] : store.weights)
-    for (float value : values) ASSERT_TRUE(std::isfinite(value)) << name;
-}
-
-TEST_F(TrainerTest, GoesBackAtHalfTheRateAfterThree) {
-  FakeStore store;
-  spec.optimizer_delay = 1;
-  spec.save_freq = "8u";
-  Training run(spec, store);
-  std::vector<std::int64_t> seen;
-  bool poison = true;
-  run.source.on_next = [&](std::int64_t given) {
-    seen.push_back(given);
-    if (poison && given >= 11 && given <= 13)
-      run.model.parameters().find("decoder.output_bias")->gradient.f32()[0] =
-          std::numeric_limits<float>::infinity();
-    if (given == 13) poison = false;
-  };
-  EXPECT_EQ(run(), ExitStatus::ok);
-  EXPECT_EQ(run.trainer.state().stalls.recoveries, 1);
-  ASSERT_GT(seen.size(), 13u);
-  EXPECT_EQ(seen[12], 13);
-  EXPECT_EQ(seen[13], 9);  // the batch after the checkpoint of update 8
-  EXPECT_EQ(run.trainer.state().progress.updates, 40);
-}
-
-// The newest checkpoint is of other text, and nothing has been saved since: this text is read from
-// its beginning again.
-TEST_F(TrainerTest, GoesBackToTheBeginningOfNewText) {
-  FakeStore store;
-  spec.optimizer_delay = 1;
-  spec.valid_freq = "";
-  spec.after = "20u";
-  Training(spec, store)();
-  spec.after = "30u";
-  Training other(spec, store, nullptr, "other files");
-  std::vector<std::int64_t> seen;
-  other.source.on_next = [&](std::int64_t given) {
-    seen.push_back(given);
-    if (seen.size() >= 3 && seen.size() <= 5)
-      other.model.parameters().find("decoder.output_bias")->gradient.f32()[0] =
-          std::numeric_limits<float>::infinity();
-  };
-  EXPECT_EQ(other(), ExitStatus::ok);
-  EXPECT_EQ(other.trainer.state().stalls.recoveries, 1);
-  ASSERT_GT(seen.size(), 6u);
-  EXPECT_EQ((std::vector<std::int64_t>(seen.begin(), seen.begin() + 7)),
-            (std::vector<std::int64_t>{1, 2, 3, 4, 5, 1, 2}));
-  EXPECT_NEAR(other.trainer.state().progress.epochs, 10.0 / batches_a_pass, 1e-12);
-}
-
-TEST_F(TrainerTest, GivesUpWhenNoRateHelps) {
-  FakeStore store;
-  Training run(spec, store);
-  run.source.on_next = [&](std::int64_t) {
-    run.model.parameters().find("decoder.output_bias")->gradient.f32()[0] =
-        std::numeric_limits<float>::quiet_NaN();
-  };
-  EXPECT_THROW(run(), Error);
 }
 
 TEST_F(TrainerTest, AFinishedTrainingSaysSoAndGoesOnWithMore) {

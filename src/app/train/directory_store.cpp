@@ -151,21 +151,21 @@ auto DirectoryStore::read_latest(Read read) {
     return latest ? Result(read(*latest)) : Result();
   } catch (const Error& error) {
     if (error.status() != ExitStatus::data) throw;
-    const std::string damaged = directory_->latest_name(),
-                      sound = newest_sound(std::strtoll(damaged.c_str(), nullptr, 10));
-    if (damaged.empty() || sound.empty()) throw;
+    const std::string damaged = directory_->latest_name();
+    const auto sound = newest_sound(std::strtoll(damaged.c_str(), nullptr, 10));
+    if (damaged.empty() || !sound) throw;
     std::error_code none;
     const bool is_best =
         std::filesystem::read_symlink(path_ + "/best", none).filename().string() == damaged;
     fail(ExitStatus::data,
          "{}; checkpoint {} is intact: remove {}/checkpoints/{} and {}/latest{}, and the training "
          "goes on from there",
-         error.what(), sound, path_, damaged, path_,
+         error.what(), *sound, path_, damaged, path_,
          is_best ? fmt::format(" and {}/best", path_) : "");
   }
 }
 
-std::string DirectoryStore::newest_sound(std::int64_t before) const {
+std::optional<std::int64_t> DirectoryStore::newest_sound(std::int64_t before) const {
   const std::vector<std::int64_t> all = directory_->checkpoints();
   for (auto updates = all.rbegin(); updates != all.rend(); ++updates) {
     if (*updates >= before) continue;
@@ -174,12 +174,19 @@ std::string DirectoryStore::newest_sound(std::int64_t before) const {
       checkpoint.open_model();
       checkpoint.open_state();
       checkpoint.read_info();
-      return std::to_string(*updates);
+      return *updates;
     } catch (const Error&) {
       continue;
     }
   }
-  return "";
+  return std::nullopt;
+}
+
+bool DirectoryStore::discard_newest() {
+  const std::optional<StoredCheckpoint> latest = directory_->latest();
+  const auto before = latest ? newest_sound(latest->updates()) : std::nullopt;
+  if (before) directory_->return_to(*before);
+  return before.has_value();
 }
 
 std::optional<std::string> DirectoryStore::newest() {

@@ -39,13 +39,14 @@ class DirectoryStore : public train::CheckpointStore {
   void save(const train::Checkpoint& checkpoint, bool best) override;
   std::optional<std::string> newest() override;
   void load(train::Checkpoint& into) override;
+  bool discard_newest() override;
 
  private:
   void lock();
   template <class Read>
   auto read_latest(Read read);
-  /// The newest undamaged checkpoint of fewer updates, or "".
-  std::string newest_sound(std::int64_t before) const;
+  /// The updates of the newest undamaged checkpoint of fewer updates.
+  std::optional<std::int64_t> newest_sound(std::int64_t before) const;
   std::string path_;
   int keep_last_, keep_best_, lock_ = -1;
   std::optional<ModelDirectory> directory_;

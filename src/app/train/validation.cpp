@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -185,21 +186,33 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
                                                        const Progress& progress) {
   const auto model = copy(weights);
   double entropy = 0;
-  std::vector<std::string> texts;
+  std::optional<std::vector<std::string>> texts;  // none: the model cannot translate
   if (wants(ValidMetric::cross_entropy, ValidMetric::perplexity))
     entropy = cross_entropy(*model, batches_);
   if (wants(ValidMetric::bleu, ValidMetric::chrf)) {
-    texts = translate(*model, decoded_.sources, decoded_.contexts);
-    keep(texts, progress.updates);
+    try {
+      texts = translate(*model, decoded_.sources, decoded_.contexts);
+      keep(*texts, progress.updates);
+    } catch (const ScoreNotFinite& error) {
+      log::warn("validation: {}", error.what());
+    }
   }
+  const auto of_texts = [&](const auto& score) {
+    return texts ? score(*texts) : std::numeric_limits<double>::quiet_NaN();
+  };
   train::ValidationResult result;
   for (const ValidMetric metric : metrics_) {
     const auto add = [&](double value, bool higher_is_better) {
       result.push_back({std::string(name_of(metric)), value, higher_is_better});
     };
     switch (metric) {
-      case ValidMetric::bleu: add(corpus_bleu(texts, decoded_.references).score, true); break;
-      case ValidMetric::chrf: add(corpus_chrf(texts, decoded_.references), true); break;
+      case ValidMetric::bleu:
+        add(of_texts([&](const auto& t) { return corpus_bleu(t, decoded_.references).score; }),
+            true);
+        break;
+      case ValidMetric::chrf:
+        add(of_texts([&](const auto& t) { return corpus_chrf(t, decoded_.references); }), true);
+        break;
       case ValidMetric::cross_entropy: add(entropy, false); break;
       case ValidMetric::perplexity: add(std::exp(entropy), false); break;
     }

@@ -26,7 +26,8 @@ struct DevelopmentSet {
 /// Validation by the code of nmt-translate and nmt-bleu on a frozen copy of the weights, so that
 /// BLEU and chrF equal the output of these programs. Cross-entropy is the mean per target token,
 /// </s> included, without label smoothing; perplexity is its exponential. Both use the pairs with
-/// text on both sides.
+/// text on both sides. Where the model gives no finite scores, BLEU and chrF are NaN, so that the
+/// training can return to an older checkpoint.
 class TranslationValidator : public train::Validator {
  public:
   /// All references must outlive the validator. `max_sentences`: translate only that many; 0: all.

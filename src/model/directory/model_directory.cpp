@@ -342,9 +342,18 @@ void ModelDirectory::clean_up() {
     log::warn("{}/latest is missing or no symbolic link; it names checkpoint {} now", path_, name);
     point("latest", name);
   }
-  // A checkpoint newer than `latest` is whole, but training goes on from `latest` and will make it
-  // again.
-  const auto latest = linked(path_, "latest");
+  remove_newer();
+}
+
+void ModelDirectory::return_to(std::int64_t updates) {
+  point("latest", fs::path(checkpoint(updates).folder()).filename().string());
+  remove_newer();
+}
+
+// A checkpoint newer than `latest` is whole, but training goes on from `latest` and will make it
+// again.
+void ModelDirectory::remove_newer() const {
+  const auto latest = linked(path_, "latest"), best = linked(path_, "best");
   for (const FolderName& name : folders_of(path_)) {
     if (latest && name > *latest && name != best) remove_folder(path_, name);
   }

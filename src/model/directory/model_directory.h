@@ -113,6 +113,9 @@ class ModelDirectory {
   /// Removes temporary files of killed processes and the checkpoints newer than latest(), except
   /// best(), and makes a missing `latest` name latest(). Only the training process may call it.
   void clean_up();
+  /// Makes latest() the checkpoint after `updates` updates and removes the newer ones, except
+  /// best(). Only the training process may call it. Error (usage): as checkpoint().
+  void return_to(std::int64_t updates);
 
   // Nothing if there is no such checkpoint. Errors (data): the target of the link is damaged.
   /// The checkpoint that `latest` names, or the newest where there is no such link.
@@ -134,6 +137,7 @@ class ModelDirectory {
   std::optional<StoredCheckpoint> follow(const char* link) const;
   void point(const char* link, const std::string& name) const;
   void remove_old(int keep_last, int keep_best) const;
+  void remove_newer() const;
 
   std::string path_;
   ModelSpec spec_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/specs.h"
+#include "core/error.h"
 #include "kernels/backend.h"
 #include "model/step_scorer.h"
 #include "search/beam/ranking.h"
@@ -8,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace nmt {
@@ -52,6 +54,13 @@ struct SentenceResult {
   std::vector<Hypothesis> hypotheses;
 };
 
+/// The error (failed) of a search whose model gives no finite score: a weight or a state is NaN or
+/// infinite, or so large that no token is possible.
+class ScoreNotFinite : public Error {
+ public:
+  explicit ScoreNotFinite(const std::string& message) : Error(ExitStatus::failed, message) {}
+};
+
 /// Translates the sources (ids without </s>) as one batch; results are in the order of the sources.
 ///
 /// At every step, a sentence with f finished hypotheses keeps the beam_size - f most probable
@@ -68,7 +77,8 @@ struct SentenceResult {
 /// not depend on other rows, neither does a result depend on other sentences or on the number of
 /// threads.
 ///
-/// Errors (failed): the scorer returns NaN or infinity, or no extension of a sentence is possible.
+/// Error: ScoreNotFinite, if the scorer returns NaN or infinity, or no extension of a sentence is
+/// possible.
 std::vector<SentenceResult> beam_search(StepScorer& scorer,
                                         std::span<const std::vector<std::int32_t>> sources,
                                         const SearchOptions& options);

@@ -1,7 +1,5 @@
 #include "search/beam/search_tree.h"
 
-#include "core/error.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -24,17 +22,17 @@ int longest_output(const SearchOptions& options, std::size_t source_tokens) {
 }
 
 void fail_score(float sum, std::int32_t token, int sentence) {
-  NMT_FAIL(
+  throw ScoreNotFinite(fmt::format(
       "sentence {} of the batch: the model gave token {} the score {}: a weight or a state is not "
       "finite; train with a lower --learn-rate, with --layer-normalization, or with another unit",
-      sentence, token, sum);
+      sentence, token, sum));
 }
 
 void fail_dead_end(int sentence, int step) {
-  NMT_FAIL(
+  throw ScoreNotFinite(fmt::format(
       "sentence {} of the batch has no possible translation: every token after {} has probability "
       "0",
-      sentence, step);
+      sentence, step));
 }
 
 std::int32_t AttentionSlots::add(std::span<const float> values) {

@@ -17,6 +17,7 @@ std::size_t context_of(const SearchOptions& options, std::size_t sentence);
 /// Maximum output length in tokens, without </s>.
 int longest_output(const SearchOptions& options, std::size_t source_tokens);
 
+// Throw ScoreNotFinite.
 [[noreturn]] void fail_score(float sum, std::int32_t token, int sentence);
 [[noreturn]] void fail_dead_end(int sentence, int step);
 

@@ -32,11 +32,34 @@ void SharedStore::load(Checkpoint& into) {
   broadcast(communicator_, into);
 }
 
+bool SharedStore::discard_newest() {
+  std::uint8_t done = 0;
+  if (communicator_.rank() == 0) done = store_->discard_newest() ? 1 : 0;
+  communicator_.barrier();
+  communicator_.broadcast(&done, sizeof done);
+  return done != 0;
+}
+
+// Only rank 0 asks for a stop request between batches: the others learn of it here, so that all
+// ranks leave alike.
+void SharedValidator::run_on_first(const std::function<void()>& work) {
+  std::uint8_t interrupted = 0;
+  if (communicator_.rank() == 0) {
+    try {
+      work();
+    } catch (const Interrupted&) {
+      interrupted = 1;
+    }
+  }
+  communicator_.barrier();
+  communicator_.broadcast(&interrupted, sizeof interrupted);
+  if (interrupted != 0) throw Interrupted{};
+}
+
 // A result is a few numbers with names; they travel as text, the numbers bit for bit.
 ValidationResult SharedValidator::validate(const CopyWeights& weights, const Progress& progress) {
   ValidationResult result;
-  if (communicator_.rank() == 0) result = validator_->validate(weights, progress);
-  communicator_.barrier();
+  run_on_first([&] { result = validator_->validate(weights, progress); });
   auto count = static_cast<std::uint64_t>(result.size());
   communicator_.broadcast(&count, sizeof count);
   result.resize(count);
@@ -49,8 +72,7 @@ ValidationResult SharedValidator::validate(const CopyWeights& weights, const Pro
 }
 
 void SharedValidator::dry_run(const CopyWeights& weights) {
-  if (communicator_.rank() == 0) validator_->dry_run(weights);
-  communicator_.barrier();
+  run_on_first([&] { validator_->dry_run(weights); });
 }
 
 void broadcast(Communicator& communicator, Checkpoint& checkpoint) {

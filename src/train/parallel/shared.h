@@ -5,6 +5,8 @@
 #include "train/parallel/communicator.h"
 #include "train/validator.h"
 
+#include <functional>
+
 namespace nmt::train {
 
 /// Checkpoints with several ranks: only rank 0 reads and writes; it broadcasts to the others.
@@ -16,13 +18,15 @@ class SharedStore : public CheckpointStore {
   void save(const Checkpoint& checkpoint, bool best) override;
   std::optional<std::string> newest() override;
   void load(Checkpoint& into) override;
+  bool discard_newest() override;
 
  private:
   Communicator& communicator_;
   CheckpointStore* store_;
 };
 
-/// Validation with several ranks: rank 0 validates, the others block and receive the result.
+/// Validation with several ranks: rank 0 validates, the others block and receive the result. When
+/// rank 0 is interrupted, all ranks throw Interrupted.
 class SharedValidator : public Validator {
  public:
   /// `validator`: used on rank 0 only.
@@ -32,6 +36,7 @@ class SharedValidator : public Validator {
   void dry_run(const CopyWeights& weights) override;
 
  private:
+  void run_on_first(const std::function<void()>& work);
   Communicator& communicator_;
   Validator* validator_;
 };

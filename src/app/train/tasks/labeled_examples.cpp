@@ -62,8 +62,8 @@ void choose_model(TrainingSpec& spec, const LabelingSizes& sizes, const std::str
 
 void choose_schedule(TrainingSpec& spec, std::int64_t tokens, std::vector<train::Choice>& choices) {
   TrainSpec& train = spec.train;
-  const std::int64_t updates =
-      std::max<std::int64_t>(1, tokens / (spec.data.mini_batch_words * train.optimizer_delay));
+  const std::int64_t each = std::int64_t{spec.data.mini_batch_words} * train.optimizer_delay,
+                     updates = std::max<std::int64_t>(1, tokens / each);
   const auto text = [&](const char* name, std::string& setting, const std::string& value,
                         const std::string& why) {
     choose(name, setting, value, why, std::string(), choices);

@@ -122,8 +122,9 @@ void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Ch
   }
   if (data.mini_batch == 0)
     fail(ExitStatus::usage, "mini-batch: a language model needs at least one stream");
-  if (data.mini_batch_words == 0)
-    data.mini_batch_words = data.mini_batch * model.language_model.bptt;
+  if (data.mini_batch_words == 0)  // at most what the option allows; it is only recorded
+    data.mini_batch_words = static_cast<int>(std::min<std::int64_t>(
+        std::int64_t{data.mini_batch} * model.language_model.bptt, 100'000'000));
 
   const double updates =
       std::max(1.0, static_cast<double>(bytes) / 5.0 /
