@@ -161,9 +161,20 @@ TEST_F(LargeMatrixStates, BackwardInChunks) {
     scratch.carries = make(cuda::states_between(s));
     cuda::scan_backward(on(), s, g, scratch);
     expect_numbers("ends_backward_kernel", (s.chunks - 1) * (states + segment_numbers));
-    expect_numbers("join_", (s.chunks - 1) * states);
     cuda::prepare_heads_backward(on(), s, g, scratch);
     expect_backward(a, s.chunks);
+  });
+}
+
+TEST_F(LargeMatrixStates, GradientsBetweenChunks) {
+  each_unit(4 * matrix_stride, [&](MatrixRecurrence& a) {
+    cuda::ScanArguments s = in_chunks(on(), a);
+    s.factors = make(cuda::factors_between(s));
+    cuda::join_gradients(on(), s, make(cuda::states_between(s)));
+    // Nothing is added to the last one; where factors are matrices, it is not written.
+    const bool writes_last = !cuda::has_matrix_factors(*a.unit);
+    expect_numbers("join_", (s.chunks - (writes_last ? 1 : 2)) * states);
+    dry->clear();
   });
 }
 
