@@ -75,6 +75,12 @@ void multiply(const Cuda& cuda, std::int64_t n, const float* factors, const floa
 void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps& step) {
   const int r = cell.unit->recurrents, l = cell.unit->late;
   const std::int64_t h = cell.width;
+  // Kernels compute the place of a plane in its row in 32 bits.
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const int planes = std::max({cell.unit->inputs, r, l, cell.unit->vectors});
+  NMT_CHECK(planes * h <= most,
+            "unit {}: rows of {} planes of {} channels: at most {} are possible", cell.unit->name,
+            planes, h, most / planes);
   step.width = h;
   step.vectors = cell.vectors;
   step.positions = cell.positions;

@@ -60,13 +60,12 @@ class LargeLayers : public WithLargeUnits {
     record.u_normal = record.late_normal = record.u_rstd = record.late_rstd = read();
     return record;
   }
-  CellGradient gradient_of(const Unit& unit, bool normalizes) {
+  // Without what sums over rows write: vectors, gains, positions.
+  CellGradient gradient_of(const Unit& unit) {
     CellGradient g;
     g.dx = written(unit.inputs);
     g.du = written(unit.recurrents);
     g.dlate = written(unit.late);
-    g.dvectors = make(4 * width);  // without dpositions, whose kernel sums whole steps
-    if (normalizes) g.dgain = g.dnorm_bias = make(8 * width);
     return g;
   }
   // Of the states of a loop over all steps: those written, or read in the backward pass.
@@ -93,11 +92,11 @@ class LargeLayers : public WithLargeUnits {
     a.record = backward ? recorded() : record_of(unit, normalizes);
     return a;
   }
-  void recurrence_backward(const kernels::Recurrence& a, bool normalizes) {
+  void recurrence_backward(const kernels::Recurrence& a) {
     kernels::RecurrenceGradient g;
     g.dh = in;
     for (int p = 0; p < a.cell.unit->states; ++p) g.dinitial[p] = written_once(1);
-    g.cell = gradient_of(*a.cell.unit, normalizes);
+    g.cell = gradient_of(*a.cell.unit);
     g.scratch = make(kernels::recurrence_scratch(on(), a) + 1);
     kernels::recurrence_backward(on(), a, g);
   }
@@ -148,18 +147,18 @@ class LargeLayers : public WithLargeUnits {
 };
 
 TEST_F(LargeLayers, ElementWise) {
-  each_unit(16, is_element_wise, [&](const Unit& unit) {
+  each_unit(4, is_element_wise, [&](const Unit& unit) {
     kernels::recurrence_forward(on(), recurrence(unit, false, false));
     expect_channels("forward_kernel", 4 * unit.states + 2, steps);
   });
 }
 
 TEST_F(LargeLayers, ElementWiseBackward) {
-  each_unit(16, is_element_wise, [&](const Unit& unit) {
-    recurrence_backward(recurrence(unit, false, true), false);
+  each_unit(4, is_element_wise, [&](const Unit& unit) {
+    recurrence_backward(recurrence(unit, false, true));
     const double once = unit.states + unit.vectors;  // numbers of a channel, not of a step
     expect_channels(unit.states == 1 ? "register_bound_backward_kernel" : "backward_kernel",
-                    4 * (unit.inputs + unit.position_vectors + once / 16), steps);
+                    4 * (unit.inputs + unit.position_vectors + once / 4), steps);
   });
 }
 
@@ -171,7 +170,7 @@ bool is_linear(const Unit& unit) {
          (name == "lstm" && variant == "input=x");
 }
 // A step at which the chunks are as many as the device computes at once.
-constexpr std::int64_t long_steps = 1024;
+constexpr std::int64_t long_steps = 2048;
 
 TEST_F(LargeLayers, Chunks) {
   each_unit(long_steps, is_linear, [&](const Unit& unit) {
@@ -193,7 +192,7 @@ TEST_F(LargeLayers, Chunks) {
 
 TEST_F(LargeLayers, ChunksBackward) {
   each_unit(long_steps, is_linear, [&](const Unit& unit) {
-    recurrence_backward(recurrence(unit, false, true), false);
+    recurrence_backward(recurrence(unit, false, true));
     expect_channels("chunks_backward_kernel", 4 * unit.inputs, steps);
   });
 }
@@ -218,7 +217,7 @@ TEST_F(LargeLayers, Positions) {
 // A product and a kernel for each step, with a bias or with layer normalization.
 TEST_F(LargeLayers, Matrix) {
   for (const bool normalizes : {false, true})
-    each_unit(8, is_matrix, [&](const Unit& unit) {
+    each_unit(4, is_matrix, [&](const Unit& unit) {
       kernels::recurrence_forward(on(), recurrence(unit, normalizes, false));
       const int completed = normalizes ? 2 : 1;
       expect_channels(
@@ -229,15 +228,15 @@ TEST_F(LargeLayers, Matrix) {
 
 TEST_F(LargeLayers, MatrixBackward) {
   for (const bool normalizes : {false, true})
-    each_unit(8, is_matrix, [&](const Unit& unit) {
-      recurrence_backward(recurrence(unit, normalizes, true), normalizes);
+    each_unit(4, is_matrix, [&](const Unit& unit) {
+      recurrence_backward(recurrence(unit, normalizes, true));
       const int sums = normalizes ? 2 * (unit.late > 0 ? unit.late : unit.recurrents) : 0;
       expect_channels("backward_kernel", 4 * (backward_numbers(unit) + sums), steps);
     });
 }
 
 TEST_F(LargeLayers, Transition) {
-  each_unit(8, any, [&](const Unit& unit) {
+  each_unit(4, any, [&](const Unit& unit) {
     kernels::transition_forward(on(), transition(unit, false));
     if (unit.is_matrix())
       expect_channels("forward_kernel",
@@ -248,13 +247,13 @@ TEST_F(LargeLayers, Transition) {
 }
 
 TEST_F(LargeLayers, TransitionBackward) {
-  each_unit(8, any, [&](const Unit& unit) {
+  each_unit(4, any, [&](const Unit& unit) {
     const kernels::Transition a = transition(unit, true);
     kernels::TransitionGradient g;
     g.dh = in;
     for (int p = 0; p < unit.states; ++p) g.dinitial[p] = written_once(1);
-    g.lower = gradient_of(unit, false);
-    g.higher = gradient_of(unit, false);
+    g.lower = gradient_of(unit);
+    g.higher = gradient_of(unit);
     g.scratch = make(kernels::transition_scratch(on(), a) + 1);
     kernels::transition_backward(on(), a, g);
     if (unit.is_matrix())
@@ -268,7 +267,7 @@ TEST_F(LargeLayers, TransitionBackward) {
 }
 
 TEST_F(LargeLayers, Conditional) {
-  each_unit(8, any, [&](const Unit& unit) {
+  each_unit(4, any, [&](const Unit& unit) {
     kernels::conditional_forward(on(), conditional(unit, false));
     if (unit.is_matrix())
       expect_channels("forward_kernel",
@@ -282,18 +281,17 @@ TEST_F(LargeLayers, Conditional) {
 }
 
 TEST_F(LargeLayers, ConditionalBackward) {
-  each_unit(8, any, [&](const Unit& unit) {
+  each_unit(4, any, [&](const Unit& unit) {
     const kernels::Conditional a = conditional(unit, true);
     kernels::ConditionalGradient g;
     g.dh = g.dcontexts = in;
     for (int p = 0; p < unit.states; ++p) g.dinitial[p] = written_once(1);
-    g.lower = gradient_of(unit, false);
-    g.higher = gradient_of(unit, false);
+    g.lower = gradient_of(unit);
+    g.higher = gradient_of(unit);
     g.dqueries = make(steps * batch * attended);
     g.dkeys = make(sources * batch * attended);
     g.dmemory = make(sources * batch * attended);
     g.dv = make(attended);
-    g.dcontext_gain = g.dcontext_norm_bias = make(4 * width);
     g.scratch = make(kernels::conditional_scratch(on(), a) + 1);
     kernels::conditional_backward(on(), a, g);
     if (unit.is_matrix())

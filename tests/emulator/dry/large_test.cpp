@@ -225,6 +225,14 @@ TEST_F(LargeShapes, Optimizer) {
   EXPECT_NEAR(work("squares_kernel").read, 4.0 * large, 0.04 * large);
   kernels::adam(on(), &slice, 1, step);
   expect_written("update_kernel", (4.0 * 4 + 2) * large);
+  kernels::adadelta(on(), &slice, 1, {});
+  expect_written("update_kernel", (4.0 * 4 + 2) * large);
+  for (const auto rule : {0, 1}) {  // with one state
+    rule == 0 ? kernels::adagrad(on(), &slice, 1, {}) : kernels::momentum(on(), &slice, 1, {});
+    expect_written("update_kernel", (4.0 * 3 + 2) * large);
+  }
+  kernels::sgd(on(), &slice, 1, {});
+  expect_written("update_kernel", (4.0 * 2 + 2) * large);
 }
 
 TEST_F(LargeShapes, ResidualNorm) {

@@ -14,8 +14,7 @@ namespace nmt::test {
 class WithLargeUnits : public LargeShapes {
  protected:
   static constexpr std::int64_t width = 256;
-  // Elements of the arrays with the most planes: of rows in a block each, the last one that runs is
-  // at 95 %. With one plane these are all arrays.
+  // Of an array of one plane: where rows are a block each, the last one that runs is at 95 %.
   static constexpr std::int64_t elements = (std::int64_t{1} << 31) / 8 * 9;
 
   // use(unit) for the units of which `selects` is true, one of each shape; the memory is freed
@@ -31,7 +30,7 @@ class WithLargeUnits : public LargeShapes {
       SCOPED_TRACE(std::string(unit.name) + " " + unit.variant);
       const std::int64_t planes = std::max({unit.inputs, unit.recurrents, unit.late});
       steps = of_steps;
-      batch = elements / (steps * planes * width) + 1;
+      batch = elements / (steps * width) + 1;
       in = make(planes * steps * batch * width);
       use(unit);
       release();

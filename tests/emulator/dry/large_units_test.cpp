@@ -1,5 +1,4 @@
-// Steps of recurrent units with more than 2^31 elements: the arrays that have the most planes, and
-// for units with one plane all arrays.
+// Steps of recurrent units with more than 2^31 channels.
 
 #include "dry/large_units.h"
 
