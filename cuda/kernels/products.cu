@@ -6,6 +6,7 @@
 #include "kernels/products/rounded.h"
 
 #include <bit>
+#include <limits>
 
 namespace nmt::cuda {
 namespace {
@@ -124,6 +125,16 @@ struct Copy {
   }
 };
 
+// The library takes sizes and strides of rows as integers of 32 bits.
+void check_sizes(const Product& p) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  for (const std::int64_t size : {p.m, p.n, p.k, p.count, p.a.ld, p.b.ld, p.ldc})
+    NMT_CHECK(size <= most,
+              "{} products [{},{}] x [{},{}] with rows {}, {} and {} elements apart: each of these "
+              "numbers is at most {}",
+              p.count, p.m, p.k, p.k, p.n, p.a.ld, p.b.ld, p.ldc, most);
+}
+
 }  // namespace
 
 void multiply(const Cuda& cuda, const Product& product) {
@@ -147,6 +158,7 @@ void multiply(const Cuda& cuda, const Product& product) {
     p.c_stride = p.m * p.n;
     p.beta = 0.0f;
   }
+  check_sizes(p);
   const auto operand = [](const Operand& x) { return x.f32 ? number(x.f32) : number(x.bf16); };
   queue(cuda,
         {a_product,

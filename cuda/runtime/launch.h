@@ -52,6 +52,14 @@ void allow_shared(void (*kernel)(Parameters...), std::size_t shared, CudaDevice:
 /// bytes of the values: its padding after an array of structs of more than 64 bytes is misplaced.
 constexpr std::size_t max_cleared = 64;
 
+/// Error: a grid that no device can launch. An empty one is not launched.
+inline void check_grid(const dim3& grid) {
+  constexpr unsigned most_x = 0x7FFFFFFFu, most = 65535;
+  NMT_CHECK(grid.x <= most_x && grid.y <= most && grid.z <= most,
+            "a grid of {} x {} x {} blocks: at most {} x {} x {} are possible", grid.x, grid.y,
+            grid.z, most_x, most, most);
+}
+
 enum class Blocks {
   independent,
   together  ///< a cooperative launch: all blocks are resident at once and may wait for each other
@@ -65,6 +73,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   static_assert(sizeof...(Parameters) == sizeof...(Arguments),
                 "a kernel is launched with all of its arguments");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  check_grid(grid);
   allow_shared(kernel, shared, state_of(cuda));
   static_assert((std::is_trivially_copyable_v<Parameters> && ...),
                 "graphs keep arguments as bytes");

@@ -15,7 +15,7 @@ namespace {
 struct Memory {
   std::map<const char*, Region> regions;  // keyed by their end
   std::map<const char*, Region> pinned;   // host memory that kernels may access too
-  std::set<const void*> reserved;         // regions of a dry run, which are not backed
+  std::set<const char*> reserved;         // regions of a dry run, which are not backed
   std::size_t used = 0;
   Region last;
 };
@@ -29,18 +29,27 @@ std::size_t setting(const char* name, std::size_t usual) {
 }
 const std::size_t usual_memory = setting("NMT_EMULATED_MEMORY_MB", 1024) << 20;
 std::size_t total_memory() {
-  return is_dry() ? dry_memory : usual_memory;
+  return is_dry() ? dry_device().memory : usual_memory;
 }
+
+// Addresses before a region of a dry run that no region has: 2^31 elements of 8 bytes. An index that
+// has wrapped in 32 bits is negative, and would reach other regions.
+constexpr std::size_t before_region = std::size_t{1} << 34;
 
 // From malloc, so that the first byte past the end is out of bounds; filled with NaN. In a dry run
 // reserved only.
 char* obtain(std::size_t bytes) {
   if (is_dry()) {
-    void* const block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (block == MAP_FAILED) return nullptr;
+    void* const all = mmap(nullptr, before_region + bytes, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED) return nullptr;
+    char* const block = static_cast<char*>(all) + before_region;
+    if (mprotect(block, bytes, PROT_READ | PROT_WRITE) != 0) {
+      munmap(all, before_region + bytes);
+      return nullptr;
+    }
     memory.reserved.insert(block);
-    return static_cast<char*>(block);
+    return block;
   }
   char* const block = static_cast<char*>(std::malloc(bytes));
   if (block) std::memset(block, 0xFF, bytes);
@@ -49,7 +58,7 @@ char* obtain(std::size_t bytes) {
 void give_back(const Region& region) {
   char* const block = const_cast<char*>(region.begin);
   if (memory.reserved.erase(block) > 0)
-    munmap(block, region.size());
+    munmap(block - before_region, before_region + region.size());
   else
     std::free(block);
 }
@@ -62,7 +71,7 @@ Region find(const std::map<const char*, Region>& regions, const void* p) {
 }  // namespace
 
 int multiprocessors() {
-  return is_dry() ? dry_multiprocessors
+  return is_dry() ? dry_device().multiprocessors
                   : static_cast<int>(setting("NMT_EMULATED_MULTIPROCESSORS", 2));
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the rules of docs/design/cuda.md ("Writing a kernel") that a compiler cannot check:
-- every kernel declared for CUDA is called by the parity tests of tests/cuda;
+- every kernel declared for CUDA is called by the parity tests of tests/cuda, and with large shapes by those of
+  tests/emulator/dry;
 - kernels are launched by launch() alone;
 - kernels of files that launch blocks of row_block() threads have launch bounds: for some devices the
   compiler would give them more registers than such a block can have, and they would not start;
@@ -22,6 +23,8 @@ CHECKED = re.compile(r"NMT_CUDA_CHECK\(|(?:cudaError_t|cublasStatus_t|ncclResult
 # They return no status, or a status that says what is being asked.
 NO_STATUS = re.compile(r"cudaGetLastError|cudaGetDeviceCount|\w+Get\w*(?:ErrorString|ErrorName|LastError|StatusString)")
 SUM = re.compile(r"^#pragma omp simd.*reduction\(\s*[+*-]", re.M)
+# Products, which are calls of libraries; a kernel of one thread; and functions that launch nothing.
+NOT_LARGE = re.compile(r"gemm\w*|clip|reads_rounded|why_not_persistent")
 SILENT = re.compile(r"~\w+\(|\bnoexcept\b")
 
 
@@ -76,9 +79,12 @@ def main():
     if not declared:
         found.append("src/kernels declares no kernel for CUDA")
     tests = "".join(path.read_text(encoding="utf-8") for path in sorted((root / "tests/cuda").rglob("*.cpp")))
+    large = "".join(path.read_text(encoding="utf-8") for path in sorted((root / "tests/emulator/dry").glob("large*.cpp")))
     for name, header in declared.items():
         if not re.search(rf"\b{name}\(", tests):
             found.append(f"{header}: {name} has a CUDA kernel and no parity test (tests/cuda)")
+        if not NOT_LARGE.fullmatch(name) and not re.search(rf"\b{name}\(", large):
+            found.append(f"{header}: {name} has a CUDA kernel and no large shape (tests/emulator/dry/large_*_test.cpp)")
     for path in sorted((root / "src/kernels").rglob("*")):
         if path.suffix in {".h", ".cpp"}:
             text = path.read_text(encoding="utf-8")

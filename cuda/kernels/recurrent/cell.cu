@@ -75,6 +75,12 @@ void multiply(const Cuda& cuda, std::int64_t n, const float* factors, const floa
 void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps& step) {
   const int r = cell.unit->recurrents, l = cell.unit->late;
   const std::int64_t h = cell.width;
+  // Kernels compute the place of a plane in its row in 32 bits.
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const int planes = std::max({cell.unit->inputs, r, l, cell.unit->vectors});
+  NMT_CHECK(planes * h <= most,
+            "unit {}: rows of {} planes of {} channels: at most {} are possible", cell.unit->name,
+            planes, h, most / planes);
   step.width = h;
   step.vectors = cell.vectors;
   step.positions = cell.positions;
@@ -226,13 +232,15 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
 namespace {
 
 // out[p] += the sum of the rows of [T,B] at position p; positions past the table's end belong to
-// its last row. A block sums some columns of one position, whose rows are consecutive.
+// its last row. A block sums some columns of one position, whose rows are consecutive. The grid has
+// one dimension, since there may be more positions than the others allow.
 __global__ void position_kernel(std::int64_t steps, std::int64_t batch, std::int64_t width,
                                 std::int64_t position, std::int64_t last, const float* dpositions,
                                 float* out) {
   NMT_SHARED(sums, float[row_threads][column_threads]);
-  const std::int64_t column = std::int64_t{blockIdx.x} * column_threads + threadIdx.x;
-  const std::int64_t p = (position < last ? position : last) + blockIdx.y;
+  const std::int64_t tiles = divide_up(width, column_threads),
+                     column = blockIdx.x % tiles * column_threads + threadIdx.x;
+  const std::int64_t p = (position < last ? position : last) + blockIdx.x / tiles;
   const std::int64_t begin = p > position ? p - position : 0,
                      end = p == last ? steps : p + 1 - position;
   float sum = 0;
@@ -269,9 +277,8 @@ void finish_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, std::in
   if (unit.position_vectors == 0 || !gradient.dpositions || steps <= 0) return;
   const std::int64_t width = position_floats(cell), last = cell.position_rows - 1;
   const std::int64_t rows = std::min(position + steps - 1, last) - std::min(position, last) + 1;
-  const dim3 grid(static_cast<unsigned>(divide_up(width, column_threads)),
-                  static_cast<unsigned>(rows));
-  launch(position_kernel, grid, dim3(column_threads, row_threads), 0, cuda, steps, batch, width,
+  const auto blocks = static_cast<unsigned>(rows * divide_up(width, column_threads));
+  launch(position_kernel, blocks, dim3(column_threads, row_threads), 0, cuda, steps, batch, width,
          position, last, scratch.dpositions, gradient.dpositions);
 }
 

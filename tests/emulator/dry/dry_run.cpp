@@ -27,6 +27,7 @@ struct Sectors {
 
 struct Counts {
   bool computes = false;
+  DryDevice device;
   std::map<const void*, Work> kernels;
   std::map<std::string, Work> others;
   // The current launch.
@@ -53,7 +54,7 @@ double extrapolate(const std::vector<Sectors>& sampled, std::uint32_t blocks,
 
 }  // namespace
 
-DryRun::DryRun(bool computes) {
+DryRun::DryRun(bool computes, const DryDevice& device) {
   NMT_CHECK(!counts, "emulator: there is a dry run already");
 #if !defined(NMT_EMULATOR_HOOKS)
   NMT_FAIL(
@@ -61,6 +62,7 @@ DryRun::DryRun(bool computes) {
 #endif
   counts = new Counts;
   counts->computes = computes;
+  counts->device = device;
 }
 DryRun::~DryRun() {
   delete counts;
@@ -88,6 +90,9 @@ bool is_dry() {
 }
 bool is_sampled() {
   return counts && !counts->computes;
+}
+const DryDevice& dry_device() {
+  return counts->device;
 }
 
 void count(const std::string& name, const Work& work) {

@@ -20,12 +20,17 @@ struct Work {
   double flops = 0;              ///< of products
 };
 
-/// While it exists, the emulator counts. Exists before the device and at most once. The device then
-/// has the multiprocessors and the memory of an H100.
+/// The device of a dry run: an H100 by default.
+struct DryDevice {
+  int multiprocessors = 132;
+  std::size_t memory = std::size_t{80} << 30;
+};
+
+/// While it exists, the emulator counts. Exists before the device and at most once.
 class DryRun {
  public:
   /// `computes`: everything runs, so that results are right.
-  explicit DryRun(bool computes = false);
+  explicit DryRun(bool computes = false, const DryDevice& device = DryDevice{});
   ~DryRun();
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
@@ -41,8 +46,7 @@ class DryRun {
 bool is_dry();
 /// Whether one exists that does not compute.
 bool is_sampled();
-constexpr int dry_multiprocessors = 132;
-constexpr std::size_t dry_memory = std::size_t{80} << 30;
+const DryDevice& dry_device();
 /// Copies of more bytes are counted only.
 constexpr std::size_t max_dry_copy = std::size_t{1} << 20;
 

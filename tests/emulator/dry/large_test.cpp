@@ -5,7 +5,6 @@
 #include "dry/large.h"
 
 #include "kernels/attention.h"
-#include "kernels/decoding/top_k.h"
 #include "kernels/layer_norm.h"
 #include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
@@ -47,16 +46,29 @@ TEST_F(LargeShapes, Gather) {
 
 TEST_F(LargeShapes, LayerNorm) {
   for (const std::int64_t planes : {1, 4}) {
-    constexpr std::int64_t width = 1024;
+    constexpr std::int64_t width = 4096;
     const std::int64_t rows = large / (planes * width) + 1, n = rows * planes * width;
     const float* const gain = make(planes * width);
     float *const x = make(n), *const y = make(n), *const statistics = make(2 * rows * planes),
                  *const dgain = make(planes * width);
+    auto *const rounded = make<kernels::Bfloat16>(n), *const dx = make<kernels::Bfloat16>(n);
     kernels::layer_norm(on(), rows, planes, width, x, gain, nullptr, y, statistics);
     expect_written("layer_norm_kernel", 4.0 * static_cast<double>(n));
+    kernels::layer_norm_rounded(on(), rows, planes, width, rounded, gain, nullptr, dx, statistics);
+    expect_written("layer_norm_kernel", 2.0 * static_cast<double>(n));
+    const auto expect_gradients = [&](double bytes) {
+      EXPECT_GT(work("layer_norm_backward_kernel").written, bytes * static_cast<double>(n));
+    };
     kernels::layer_norm_backward(on(), rows, planes, width, y, x, statistics, gain, y, dgain,
                                  nullptr);
-    EXPECT_GT(work("layer_norm_backward_kernel").written, 4.0 * static_cast<double>(n));
+    expect_gradients(4);
+    if (planes == 1) continue;
+    kernels::layer_norm_backward_rounded(on(), rows, planes, width, y, x, statistics, gain, dx,
+                                         dgain, nullptr);
+    expect_gradients(2);
+    kernels::layer_norm_backward_rounded(on(), rows, planes, width, rounded, rounded, statistics,
+                                         gain, dx, dgain, nullptr);
+    expect_gradients(2);
   }
 }
 
@@ -93,8 +105,11 @@ TEST_F(LargeShapes, Softmax) {
   loss.scratch = make(kernels::softmax_loss_scratch(on(), loss.rows, loss.width, loss.vocabulary));
   kernels::softmax_loss(on(), loss);
   device->synchronize();
-  expect_written("row_loss_kernel",
-                 2.0 * static_cast<double>(loss.rows) * static_cast<double>(loss.vocabulary));
+  const double logits = static_cast<double>(loss.rows) * static_cast<double>(loss.vocabulary);
+  expect_written("row_loss_kernel", 2.0 * logits);
+  loss.dx = nullptr;  // evaluation: logits in float32, which are read once
+  kernels::softmax_loss(on(), loss);
+  EXPECT_NEAR(work("row_loss_kernel").read, 4.0 * logits, 0.04 * logits);
 }
 
 TEST_F(LargeShapes, Attention) {
@@ -130,6 +145,54 @@ TEST_F(LargeShapes, Attention) {
   }
 }
 
+// Keys, memory and queries with more than 2^31 elements each.
+TEST_F(LargeShapes, AttentionOfManyKeys) {
+  constexpr std::int64_t sentences = 1 << 17, heads = 4, steps = 8, width = 2688,
+                         positions = steps * sentences * width;
+  static_assert(positions > large);
+  kernels::Attention a;
+  a.kind = kernels::AttentionKind::additive;
+  a.steps = steps;
+  a.sentences = sentences;
+  a.space = a.width = width;
+  a.heads = heads;
+  a.keys = a.memory = a.v = make(positions);
+  a.lengths = upload(std::vector<std::int32_t>(sentences, steps));
+  kernels::AttentionGradient g;
+  g.dcontext = a.keys;
+  g.dquery = make(positions);
+  g.dkeys = make(positions);
+  g.dmemory = make(positions);
+  g.dv = make(width);
+  for (const std::int64_t target_steps : {std::int64_t{1}, steps}) {
+    const std::int64_t rows = target_steps * sentences, scores = rows * heads * steps;
+    float *const weights = make(scores), *const context = make(positions);
+    kernels::attention_forward(on(), a, target_steps, sentences, nullptr, a.keys, weights, context);
+    expect_written("forward_kernel", 4.0 * static_cast<double>(rows * width + scores));
+    g.scratch = make(kernels::attention_scratch(on(), a, target_steps));
+    kernels::attention_backward(on(), a, target_steps, a.keys, weights, g);
+    EXPECT_NEAR(dry->work().at("backward_keys_kernel<float>").written,
+                4.0 * static_cast<double>(positions + sentences * width), 0.04 * 4.0 * positions);
+    expect_written("backward_queries_kernel", 4.0 * static_cast<double>(rows * width + scores));
+  }
+}
+
+// A link of each row.
+TEST_F(LargeShapes, AttentionLinkCost) {
+  constexpr std::int64_t rows = 1 << 17, heads = 16, steps = 1290;
+  static_assert(rows * heads * steps > large);
+  std::vector<std::int32_t> offsets(rows + 1);
+  std::iota(offsets.begin(), offsets.end(), 0);
+  kernels::AttentionLinks links;
+  links.offsets = upload(offsets);
+  links.sources = make<std::int32_t>(rows);
+  links.head = heads - 1;
+  kernels::attention_link_cost(on(), links, rows, heads, steps, make(rows * heads * steps),
+                               make<double>(rows), make<double>(1));
+  const double read = work("each: attention_link_cost").read;
+  EXPECT_NEAR(read, 40.0 * rows, 2.0 * rows);  // a sector of weights, and 4 bytes of both arrays
+}
+
 TEST_F(LargeShapes, SelfAttention) {
   kernels::SelfAttention a;
   a.steps = 1024;
@@ -162,11 +225,19 @@ TEST_F(LargeShapes, Optimizer) {
   EXPECT_NEAR(work("squares_kernel").read, 4.0 * large, 0.04 * large);
   kernels::adam(on(), &slice, 1, step);
   expect_written("update_kernel", (4.0 * 4 + 2) * large);
+  kernels::adadelta(on(), &slice, 1, {});
+  expect_written("update_kernel", (4.0 * 4 + 2) * large);
+  for (const auto rule : {0, 1}) {  // with one state
+    rule == 0 ? kernels::adagrad(on(), &slice, 1, {}) : kernels::momentum(on(), &slice, 1, {});
+    expect_written("update_kernel", (4.0 * 3 + 2) * large);
+  }
+  kernels::sgd(on(), &slice, 1, {});
+  expect_written("update_kernel", (4.0 * 2 + 2) * large);
 }
 
 TEST_F(LargeShapes, ResidualNorm) {
   kernels::ResidualNorm a;
-  a.width = 1024;
+  a.width = 4096;
   a.rows = large / a.width + 1;
   const std::int64_t n = a.rows * a.width;
   float *const branch = make(n), *const y = make(n), *const sums = make(2 * a.width);
@@ -217,26 +288,6 @@ TEST_F(LargeShapes, GemmBatched) {
   const auto done = dry->work();
   EXPECT_NEAR(done.at("each: gather").written, 2.0 * rows * in, 0.06 * rows * in);
   EXPECT_NEAR(done.at("each: scatter").written, 4.0 * rows * out, 0.12 * rows * out);
-}
-
-// The logits of a search in parts, and the best of each row.
-TEST_F(LargeShapes, TopK) {
-  constexpr std::int64_t rows = 84'000, vocabulary = 32'768;
-  static_assert(rows * vocabulary > large);
-  const std::int64_t parts = kernels::row_parts(vocabulary);
-  const float* const x = make(rows * vocabulary);
-  auto* const keys = make<std::uint64_t>(rows * parts * 4);
-  float *const sums = make(2 * rows * parts), *const values = make(rows * 4);
-  auto* const columns = make<std::int32_t>(rows * 4);
-  const auto expect_read = [&](const char* name) {
-    EXPECT_NEAR(work(name).read, 4.0 * rows * vocabulary, 0.12 * rows * vocabulary) << name;
-  };
-  kernels::best_of_parts(on(), rows, vocabulary, x, 4, {}, keys, sums);
-  expect_read("best_of_parts_kernel");
-  kernels::join_parts(on(), rows, {parts, 4, keys, sums}, values, columns, make(rows));
-  dry->clear();
-  kernels::top_k(on(), rows, vocabulary, x, 4, {}, values, columns);
-  expect_read("top_k_kernel");
 }
 
 }  // namespace
