@@ -295,10 +295,11 @@ class Serve(unittest.TestCase):
         self.assertEqual(self.server.translate(self.lines[:4], target="fr")["translatedText"],
                          self.expected(middle, model="de-fr"))
 
-    def refused(self, status, method, path, body=None, headers=None):
+    def refused(self, status, method, path, body=None, headers=None, says=""):
         got, answered, answer = self.server.ask(method, path, body, headers)
         self.assertEqual(got, status, answer)
         self.assertEqual(list(json.loads(answer)), ["error"])
+        self.assertIn(says, json.loads(answer)["error"])
         return answered
 
     def test_errors(self):
@@ -310,6 +311,9 @@ class Serve(unittest.TestCase):
         for body in ("", "{", "[]", "nonsense", '{"q": "\ud800"}'.encode("utf-8", "surrogatepass"), "[" * 90000):
             self.refused(400, "POST", "/translate", body, kind)
         self.refused(415, "POST", "/translate", "<q/>", {"Content-Type": "text/xml"})
+        # As curl -d sends it.
+        self.refused(415, "POST", "/translate", json.dumps(good), {"Content-Type": "application/x-www-form-urlencoded"},
+                     says="'Content-Type: application/json'")
         self.refused(404, "GET", "/nothing")
         self.refused(404, "GET", "/../etc/passwd")
         self.assertEqual(self.refused(405, "GET", "/translate")["Allow"], "POST, OPTIONS")
