@@ -461,6 +461,31 @@ class Serve(unittest.TestCase):
             self.assertEqual(server.translate(self.lines[:1])["translatedText"],
                              self.expected(self.lines[:1], model="de-fr"))
 
+    def test_what_a_folder_has_besides_models_is_logged_once(self):
+        folder = self.home / "mixed"
+        folder.mkdir()
+        shutil.copytree(self.models / "en-de", folder / "en-de", symlinks=True)
+        shutil.copytree(self.models / "en-de", folder / "english", symlinks=True)
+        shutil.copytree(self.models / "en-de", folder / "en-xx", symlinks=True)
+        config = json.loads((folder / "en-xx/config.json").read_text())
+        config["model"]["task"] = "tagging"
+        (folder / "en-xx/config.json").write_text(json.dumps(config))
+        (folder / "de-en").mkdir()
+        (folder / "notes.txt").write_text("models\n")
+        reasons = {"english": "not two languages", "en-xx": "is a tagger", "de-en": "config.json is missing", "notes.txt": "not two languages"}
+        with serving(folder, "--reload-interval", "1") as server:
+            status, _, body = server.ask("GET", "/languages")
+            self.assertEqual([language["code"] for language in json.loads(body)], ["de", "en"])
+            time.sleep(2.5)  # two checks of the folder
+            (folder / "late").mkdir()
+            end = time.monotonic() + 10
+            while not any("late" in line for line in server.log) and time.monotonic() < end:
+                time.sleep(0.1)
+            lines = [line for line in server.log if "skipped " in line]
+        self.assertEqual(len(lines), 5, lines)
+        for name, reason in {**reasons, "late": "not two languages"}.items():
+            self.assertEqual(len([line for line in lines if f"{folder / name}: " in line and reason in line]), 1, (name, lines))
+
     def test_glossary(self):
         word = self.lines[0].split()[1]
         glossary = self.home / "glossary.tsv"
