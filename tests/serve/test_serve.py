@@ -213,6 +213,9 @@ class Serve(unittest.TestCase):
         chained = self.server.translate(self.lines[0], target="fr", segments=True)["segments"][0]
         self.assertEqual(chained["translations"][0]["alignment"], [])
         self.assertEqual(self.server.translate("as is", target="en", segments=True)["segments"], [{"text": "as is"}])
+        # A number is a sentence; only text without letters and digits is none.
+        number, stars = self.server.translate(["123", "***"], segments=True)["segments"]
+        self.assertEqual((number, stars), ([{"source": "123", "translations": [{"text": "123", "alignment": []}]}], [{"text": "***"}]))
         self.assertNotIn("segments", self.server.translate("a"))
         good = {"q": "a", "source": "en", "target": "de"}
         for change in ({"segments": "maybe"}, {"segments": True, "format": "html"}):
