@@ -83,7 +83,7 @@ with tempfile.TemporaryDirectory() as folder:
     code, err = score(ref, "-i", file("crlf", b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n")))
     assert code == "100.0000" and err.count("\n") >= 1 and "byte order mark" in err.lower(), (code, err)
     assert score(ref, "-i", file("no_lf", text[:-1]))[0] == "100.0000"
-    figure, err = score(ref, "-i", file("bad", b"\xff\xfe Haus\n\xc3\n"))
+    figure, err = score(ref, "-i", file("bad", b"\xff\xfd Haus\n\xc3\n"))
     assert "UTF-8" in err, err
     assert score(ref, "-i", file("bad2", b"\xff\n\xc3\n"), "-q")[1] == ""
     # Only LF ends a line.

@@ -3,7 +3,10 @@
 
 Lines in are lines out for every odd input; the same bytes for every batch size, order and number of threads; scores of the two
 programs agree; a pipe is answered line by line; whatever is wrong is one line on standard error and the right status."""
+import bz2
+import gzip
 import hashlib
+import lzma
 import os
 import pathlib
 import random
@@ -77,6 +80,32 @@ class Programs(unittest.TestCase):
                 if not blank.strip():
                     self.assertEqual(out, b"")
             result.stdout.decode()  # valid UTF-8
+
+    def test_compressed_text_and_other_encodings_are_named(self):
+        plain = b"".join(self.lines)
+        text, target = self.home / "plain.en", self.home / "plain.de"
+        text.write_bytes(plain)
+        target.write_bytes(plain)
+        unzip, convert = "compressed: decompress it first", ": convert it to UTF-8, for example with iconv"
+        cases = [("gzip-" + unzip, gzip.compress(plain)), ("xz-" + unzip, lzma.compress(plain)), ("bzip2-" + unzip, bz2.compress(plain)),
+                 *((f"UTF-{bits}{convert}", plain.decode().encode(f"utf-{bits}")) for bits in (16, 32))]
+        if shutil.which("zstd"):
+            cases.append(("zstd-" + unzip, subprocess.run(["zstd"], input=plain, capture_output=True, check=True, timeout=SECONDS).stdout))
+        for message, content in cases:
+            name = self.home / "other.en"
+            name.write_bytes(content)
+            told = f"{name}: {message}"
+            self.refused(3, "nmt-translate", "-m", self.model, "--quiet", stdin=content, says=(f"standard input: {message}",))
+            self.refused(3, "nmt-translate", "-m", self.model, "--quiet", "-i", name, says=(told,))
+            self.refused(3, "nmt-score", "-m", self.model, "-t", name, target, "--quiet", says=(told,))
+            self.refused(3, "nmt-score", "-m", self.model, "-t", text, name, "--quiet", says=(told,))
+            self.refused(3, "nmt-bleu", target, "-i", name, says=(told,))
+            self.refused(3, "nmt-bleu", name, "-i", target, says=(told,))
+            self.refused(3, "nmt-vocab", "train", name, "--model", self.home / "other.spm", says=(told,))
+            self.refused(3, "nmt-vocab", "inspect", self.model / "vocab.spm", "--encode", "-i", name, says=(told,))
+            self.refused(3, "nmt-train", name, target, "--model", self.home / "other", "--quiet", says=(told,))
+            self.refused(3, "nmt-train", "--task", "tagging", name, "--model", self.home / "other", "--quiet", says=(told,))
+        self.assertFalse((self.home / "other").exists())
 
     def test_many_lines(self):
         text = b"".join(b"the lamp\n" if i % 500 == 0 else b"\n" for i in range(100000))
