@@ -332,6 +332,10 @@ class Programs(unittest.TestCase):
         self.refused(2, "nmt-translate", "-m", self.model, "--normalize", "1", "--length-penalty", "1", says=["normalize", "length-penalty"])
         self.refused(2, "nmt-score", "-m", self.model, missing, self.home / "test.de", says=[missing])
         self.refused(2, "nmt-score", "-m", self.model, self.home / "test.de", says=["test.de; expected two"])
+        usage = "usage: nmt-score MODEL SOURCE TARGET, for example nmt-score -m model test.en test.de"
+        self.refused(2, "nmt-score", self.home / "test.en", self.home / "test.de", says=[f"model: {self.home / 'test.en'} is a file, not a model directory; {usage}"])
+        self.refused(2, "nmt-score", "-t", self.home / "test.en", self.home / "test.de", says=[f"model: no directory given; {usage}"])
+        self.refused(2, "nmt-score", says=[f"model: no directory given; {usage}"])
         self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "train.de", says=["test.en", "train.de"])
         self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "test.de", "--n-best", says=["test.de:1"])
 
