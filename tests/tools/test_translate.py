@@ -346,7 +346,7 @@ class Programs(unittest.TestCase):
         self.refused(2, "nmt-translate", "-m", self.model, "-n", "1,5", "-i", text, says=["'1,5'"])
         self.refused(2, "nmt-translate", "-m", self.model, "-b", "4", text, says=[text])
         self.refused(2, "nmt-explain", "-m", self.model, text, says=[text])
-        self.refused(2, "nmt-translate", "-m", self.model, "--lm-weight", "1", "-i", text, says=["lm-weight", "--lm"])
+        self.refused(2, "nmt-translate", "-m", self.model, "--lm-weight", "1", "-i", text, says=["lm-weight", "lm names its directory"])
         line = self.lines[0].decode().strip()
         self.assertEqual(output_of("nmt-translate", self.model, "--quiet", "--", line), self.translate(self.lines[0]))
         self.assertEqual(output_of("nmt-translate", self.model, "--quiet", "--", "--beam", line), self.translate(b"--beam\n" + self.lines[0]))

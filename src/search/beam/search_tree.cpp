@@ -26,7 +26,7 @@ int longest_output(const SearchOptions& options, std::size_t source_tokens) {
 void fail_score(float sum, std::int32_t token, int sentence) {
   NMT_FAIL(
       "sentence {} of the batch: the model gave token {} the score {}: a weight or a state is not "
-      "finite; train with a lower --learn-rate, with --layer-normalization, or with another unit",
+      "finite; train with a lower learn-rate, with layer-normalization, or with another unit",
       sentence, token, sum);
 }
 
