@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "core/number_text.h"
+#include "tasks/unknown_labels.h"
 #include "text/vocabulary/train_vocabulary.h"
 #include "text/vocabulary/word_vocabulary.h"
 
@@ -151,6 +152,8 @@ void ClassificationTraining::make(const TrainingSpec& spec, const VocabularyPair
   const std::vector<std::string> names = class_names(*vocabularies.target);
   const auto max_tokens = static_cast<std::size_t>(spec.data.max_length);
   corpus_ = encode(texts_.examples, vocabulary, names, max_tokens);
+  if (!spec.data.valid_sets.empty())
+    warn_of_unknown_labels(spec.data.valid_sets[0], names, labels_of(development_), "text");
   classifier_.emplace(spec.model, vocabulary.size(), static_cast<int>(names.size()),
                       device.context(), spec.train.seed);
   batches_.emplace(corpus_, spec.data, Share{device.ranks().rank(), device.ranks().size()});
