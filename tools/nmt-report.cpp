@@ -7,8 +7,9 @@
 int main(int argc, char** argv) {
   using namespace nmt;
   app::ReportSpec spec;
-  config::Settings settings("nmt-report", "[OPTIONS] DIR",
-                            "shows the training of a model directory as one HTML page");
+  config::Settings settings(
+      "nmt-report", "[OPTIONS] DIR",
+      "shows the training of a translation or language model as one HTML page");
   settings.add(app::fields(spec)).positionals({"model"});
   return app::run_tool(argc, argv, settings, [&] {
     if (!app::dump_if_asked(settings)) app::report(spec);

@@ -7,6 +7,7 @@
 #include "core/error.h"
 
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -51,27 +52,25 @@ int run(int argc, char** argv, void (*call)(Job&)) {
   });
 }
 
-std::string completion(const std::string& shell) {
-  const Learning learning;
-  const Inspection inspection;
-  return config::completion(shell, {&learning.settings, &inspection.settings});
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string command = argc > 1 ? argv[1] : "";
-  if (command == "train")
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::string command = arguments.empty() ? "" : arguments[0];
+  const bool completes = config::asks_completion(arguments);
+  if (command == "train" && !completes)
     return run<Learning>(argc, argv, [](auto& job) { app::learn_vocabulary(job.spec); });
-  if (command == "inspect")
+  if (command == "inspect" && !completes)
     return run<Inspection>(argc, argv, [](auto& job) { app::inspect_vocabulary(job.spec); });
   return app::run_program([&] {
-    if (command == "--help" || command == "-h")
+    const Learning learning;
+    const Inspection inspection;
+    if (completes)
+      app::print(config::completion(arguments, {&learning.settings, &inspection.settings}));
+    else if (command == "--help" || command == "-h")
       app::print(overview);
     else if (command == "--version")
       app::print("nmt-vocab " NMT_VERSION "\n");
-    else if (command == "--completion=bash" || command == "--completion=zsh")
-      app::print(completion(command.substr(13)));
     else
       fail(ExitStatus::usage, "nmt-vocab{}: expected train or inspect first; see nmt-vocab --help",
            command.empty() ? "" : " " + command);

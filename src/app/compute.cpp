@@ -63,7 +63,7 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
       shares_threads_(spec.workers == 0),
       products_(spec.products),
       use_(use) {
-  const DeviceChoice choice = parse_device(spec.device, "--device");
+  const DeviceChoice choice = parse_device(spec.device, "device");
   const bool wants_cudnn = spec.recurrences == RecurrenceChoice::cudnn;
   if (!selects_gpu(choice, why_)) {
     if (spec.precision) {
@@ -74,7 +74,7 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
       precision_reason_ = std::move(automatic.reason);
     }
     const auto refuse = [&](const char* what) {
-      fail(ExitStatus::usage, "{} is for a GPU (--device cuda), not for the CPU{}", what,
+      fail(ExitStatus::usage, "{} is for a GPU (device=cuda), not for the CPU{}", what,
            why_.empty() ? "" : "; " + why_);
     };
     if (wants_cudnn) refuse("recurrences: cudnn");
@@ -87,12 +87,12 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
     return;
   }
   if (spec.precision == Precision::int8)
-    fail(ExitStatus::usage,
-         "precision: int8 is for the CPU, not for --device {}; use --precision float32 for int8 "
-         "weights",
-         spec.device);
+    fail(
+        ExitStatus::usage,
+        "precision: int8 is for the CPU, not for device={}; use precision=float32 for int8 weights",
+        spec.device);
   if (spec.workers > 1)
-    fail(ExitStatus::usage, "workers: {} are for the CPU; on --device {} expected 1 or auto",
+    fail(ExitStatus::usage, "workers: {} are for the CPU; with device={} expected 1 or auto",
          spec.workers, spec.device);
   workers_ = 1;
   // cuDNN's layers are not for bfloat16.
@@ -108,7 +108,7 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
     cuda_->set_persistent(PersistentUse::automatic);
   std::string why;
   if (wants_cudnn && !(cudnn_ = kernels::Cudnn::open(cuda_->handle(), why)))
-    fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; use --recurrences own", why);
+    fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; use recurrences=own", why);
 }
 
 std::unique_ptr<Arena> Compute::new_arena() {
@@ -225,7 +225,7 @@ struct LayersOf {
   void require_any(const char* choice) const {
     if (supported.empty())
       fail(ExitStatus::usage,
-           "recurrences: {} can run no layer of this model: {}; use --recurrences own", choice,
+           "recurrences: {} can run no layer of this model: {}; use recurrences=own", choice,
            others);
   }
   std::string supported, others;

@@ -71,7 +71,8 @@ std::vector<config::Option> fusion_fields(EnsembleSpec& spec) {
 }
 
 void check(const EnsembleSpec& spec) {
-  if (spec.models.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
+  if (spec.models.empty())
+    fail(ExitStatus::usage, "model: no directory given (on a command line: -m DIR)");
   if (!spec.weights.empty() && spec.weights.size() != spec.models.size())
     fail(ExitStatus::usage, "weights: {} weights given for {} models; expected one per model",
          spec.weights.size(), spec.models.size());
@@ -80,7 +81,7 @@ void check(const EnsembleSpec& spec) {
       fail(ExitStatus::usage, "weights: {} is not above 0", weight);
   if (spec.language_model.empty() &&
       spec.language_model_weight != EnsembleSpec{}.language_model_weight)
-    fail(ExitStatus::usage, "lm-weight: there is no language model; name it with --lm DIR");
+    fail(ExitStatus::usage, "lm-weight: there is no language model; lm names its directory");
   if (!spec.language_model.empty() && spec.combination == Combination::probabilities)
     fail(ExitStatus::usage,
          "lm: a language model is added to log-probabilities; ensemble is probabilities");
@@ -154,7 +155,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
     if (const int id = first_difference(theirs, mine); id >= 0)
       fail(ExitStatus::usage,
            "lm: {} has another vocabulary than the target side of {} ({} and {} symbols, different "
-           "from symbol {} on); train it with --vocabs and the target vocabulary of that model",
+           "from symbol {} on); train it with the target vocabulary of that model (vocabs)",
            spec.language_model, names[0], mine.size(), theirs.size(), id);
     language_scorer_.emplace(language_model_->model(), mine.eos());
     members.push_back(added(*language_scorer_));

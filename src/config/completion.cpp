@@ -1,4 +1,7 @@
 #include "config/settings.h"
+#include "core/error.h"
+
+#include <algorithm>
 
 #include <fmt/ranges.h>
 
@@ -14,6 +17,7 @@ Completes completes(const Option& option) {
   if (option.is_flag()) return Completes::nothing;
   if (!option.words.empty() || option.form == Form::device) return Completes::words;
   if (option.metavar.starts_with("DIR")) return Completes::directories;
+  if (option.metavar.ends_with(".spm")) return Completes::files;
   for (const char* file : {"FILE", "SRC"})
     if (option.metavar.starts_with(file)) return Completes::files;
   return Completes::nothing;
@@ -140,6 +144,15 @@ std::string zsh_jobs(const std::string& name, const std::vector<std::string>& jo
                      name, fmt::join(jobs, " "), job_options, cases);
 }
 
+constexpr const char* completion_option = "--completion";
+
+std::vector<std::string>::const_iterator find_completion(
+    const std::vector<std::string>& arguments) {
+  return std::find_if(arguments.begin(), arguments.end(), [](const std::string& word) {
+    return word.substr(0, word.find('=')) == completion_option;
+  });
+}
+
 }  // namespace
 
 std::string Settings::completion(const std::string& shell) const {
@@ -169,6 +182,26 @@ std::string completion(const std::string& shell, const std::vector<const Setting
     return fmt::format("#compdef {0}\n# Completion of {0} for zsh.\n{1}", program, functions);
   return fmt::format("# Completion of {0} for bash.\n{1}complete -o filenames -F {2} {0}\n",
                      program, functions, function);
+}
+
+bool asks_completion(const std::vector<std::string>& arguments) {
+  return find_completion(arguments) != arguments.end();
+}
+
+std::string completion(const std::vector<std::string>& arguments,
+                       const std::vector<const Settings*>& jobs) {
+  const auto asked = find_completion(arguments);
+  const std::size_t equals = asked->find('=');
+  std::string shell;
+  if (equals != std::string::npos)
+    shell = asked->substr(equals + 1);
+  else if (asked + 1 != arguments.end())
+    shell = asked[1];
+  if (shell.empty())
+    fail(ExitStatus::usage, "{}: has no value, expected one of: bash, zsh", completion_option);
+  if (shell != "bash" && shell != "zsh")
+    fail(ExitStatus::usage, "{}: '{}' is not one of: bash, zsh", completion_option, shell);
+  return completion(shell, jobs);
 }
 
 }  // namespace nmt::config

@@ -128,7 +128,7 @@ void check(const DataSpec& s, Task task, ExitStatus status) {
   if (s.vocabs.empty() && s.joint_vocab && s.dim_vocabs.size() == 2 &&
       s.dim_vocabs[0] != s.dim_vocabs[1])
     fail(status,
-         "dim-vocabs: {} and {} for one joint vocabulary; give one size, or --no-joint-vocab",
+         "dim-vocabs: {} and {} for one joint vocabulary; give one size, or joint-vocab=false",
          s.dim_vocabs[0], s.dim_vocabs[1]);
 }
 

@@ -156,5 +156,10 @@ class Settings {
 
 /// The script for a program with several jobs: Settings of "PROGRAM JOB", one for each job.
 std::string completion(const std::string& shell, const std::vector<const Settings*>& jobs);
+/// Whether the arguments of such a program have --completion, also behind a job.
+bool asks_completion(const std::vector<std::string>& arguments);
+/// What such arguments ask for. Error (usage): a shell that is neither bash nor zsh.
+std::string completion(const std::vector<std::string>& arguments,
+                       const std::vector<const Settings*>& jobs);
 
 }  // namespace nmt::config

@@ -56,6 +56,7 @@ std::int64_t first_suspect(const TextFile& longer, const TextFile& shorter) {
 TextFile::TextFile(const std::string& path) : file_(path) {
   file_.advise_sequential();
   const std::string_view bytes = file_.bytes();
+  require_utf8(bytes, path);
   const auto each_line = [&](auto&& found) {
     for (std::size_t at = 0; at < bytes.size();) {
       found(at);

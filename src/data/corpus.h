@@ -14,7 +14,7 @@ namespace nmt {
 /// Reading is thread-safe.
 class TextFile {
  public:
-  /// Indexes the lines. Errors (usage): as MappedFile.
+  /// Indexes the lines. Errors: (usage) as MappedFile; (data) as require_utf8.
   explicit TextFile(const std::string& path);
 
   std::int64_t lines() const { return static_cast<std::int64_t>(begins_.size()); }
@@ -45,8 +45,8 @@ enum class Side { source, target };
 /// Two files that are translations of each other, line by line. Reading is thread-safe.
 class ParallelCorpus {
  public:
-  /// Errors: (usage) as MappedFile; (data) a file is empty, or the numbers of lines differ. The
-  /// message then gives both numbers and the line from which the files are probably misaligned.
+  /// Errors: as TextFile; (data) a file is empty, or the numbers of lines differ. The message then
+  /// gives both numbers and the line from which the files are probably misaligned.
   ParallelCorpus(const std::string& source_path, const std::string& target_path);
 
   std::int64_t pairs() const { return source_.lines(); }

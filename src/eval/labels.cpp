@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 #include <string_view>
 
 namespace nmt {
@@ -150,6 +152,25 @@ std::vector<LabelSpan> spans_of(std::span<const std::string> labels) {
     before = label;
   }
   return spans;
+}
+
+std::vector<UnknownLabel> unknown_labels(std::span<const std::string> known,
+                                         std::span<const std::string> lines) {
+  const bool are_spans = are_span_labels(known);
+  const auto compared = [are_spans](const std::string& label) {
+    return are_spans && label != "O" ? std::string(parse(label).type) : label;
+  };
+  std::set<std::string> expected{are_spans ? "O" : ""};
+  for (const std::string& label : known) expected.insert(compared(label));
+  std::map<std::string, std::int64_t> counts;
+  for (const std::string& line : lines)
+    for (const std::string& label : labels_of(line))
+      if (!expected.contains(compared(label))) ++counts[label];
+  std::vector<UnknownLabel> unknown;
+  for (const auto& [label, count] : counts) unknown.push_back({label, count});
+  std::stable_sort(unknown.begin(), unknown.end(),
+                   [](const UnknownLabel& a, const UnknownLabel& b) { return a.count > b.count; });
+  return unknown;
 }
 
 std::unique_ptr<Metric> accuracy_metric() {

@@ -24,6 +24,18 @@ bool are_span_labels(std::span<const std::string> labels);
 /// does any label after O, E, S or another type; E and S end it. M reads as I, L as E, U as S.
 std::vector<LabelSpan> spans_of(std::span<const std::string> labels);
 
+/// A label that a model does not have, and how often it occurs.
+struct UnknownLabel {
+  std::string label;
+  std::int64_t count = 0;
+  auto operator<=>(const UnknownLabel&) const = default;
+};
+/// The labels of `lines`, separated by spaces, that can never be right for a model with the labels
+/// `known`; the most frequent first, then alphabetically. Of span labels only the types count,
+/// since spans_of() reads all schemes.
+std::vector<UnknownLabel> unknown_labels(std::span<const std::string> known,
+                                         std::span<const std::string> lines);
+
 // Metrics of lines of labels, separated by spaces; hypothesis and reference have equally many. The
 // first reference counts. Error (data): their numbers differ.
 

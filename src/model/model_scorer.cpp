@@ -357,8 +357,7 @@ std::unique_ptr<Decoding> ModelScorer::begin(std::span<const std::vector<std::in
   NMT_CHECK(!sources.empty(), "no sentences to decode");
   if (want_attention && model_.spec().attention == AttentionType::none)
     fail(ExitStatus::usage,
-         "attention none: the model has no attention, which --alignment and --coverage-penalty "
-         "read");
+         "attention none: the model has no attention, which alignment and coverage-penalty read");
   Model::Impl& m = *model_.impl_;
   Tape tape(m.context, false);
   const Model::Impl::Encoded encoded = m.encode_in_parts(tape, sources, bos_, eos_);

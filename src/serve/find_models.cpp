@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 namespace nmt::serve {
 namespace {
@@ -18,7 +19,20 @@ void add(std::vector<ModelEntry>& entries, const Direction& direction,
   entries.push_back({static_cast<int>(entries.size()), direction, directory});
 }
 
-void add_folder(std::vector<ModelEntry>& entries, const std::string& folder) {
+// Why an entry of a folder is no model that can be served; empty: it is one.
+std::string reason_to_skip(const std::string& name, const std::string& path, Direction& direction) {
+  if (!parse_direction(name, direction)) return "its name is not two languages, for example en-de";
+  if (!ModelDirectory::is_there(path)) return "it contains no model: config.json is missing";
+  // Loading reports what is damaged. Until then the directory may have changed.
+  const std::optional<Task> task = ModelDirectory::task_at(path);
+  if (task.value_or(Task::translation) == Task::translation) return "";
+  return fmt::format("it is {}; expected {}", model_of(*task), model_of(Task::translation));
+}
+
+using OnSkipped = std::function<void(const std::string&)>;
+
+void add_folder(std::vector<ModelEntry>& entries, const std::string& folder,
+                const OnSkipped& on_skipped) {
   std::error_code error;
   std::vector<std::string> names;
   for (const auto& each : std::filesystem::directory_iterator(folder, error))
@@ -28,14 +42,18 @@ void add_folder(std::vector<ModelEntry>& entries, const std::string& folder) {
   for (const std::string& name : names) {
     Direction direction;
     const std::string path = (std::filesystem::path(folder) / name).string();
-    if (parse_direction(name, direction) && ModelDirectory::is_there(path))
+    const std::string reason = reason_to_skip(name, path, direction);
+    if (reason.empty())
       add(entries, direction, path);
+    else
+      on_skipped(fmt::format("{}: {}", path, reason));
   }
 }
 
 }  // namespace
 
-std::vector<ModelEntry> find_models(const std::vector<std::string>& words) {
+std::vector<ModelEntry> find_models(const std::vector<std::string>& words,
+                                    const OnSkipped& on_skipped) {
   std::vector<ModelEntry> entries;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
@@ -45,7 +63,7 @@ std::vector<ModelEntry> find_models(const std::vector<std::string>& words) {
       ModelDirectory::open(directory).require(Task::translation);
       add(entries, direction, directory);
     } else if (is_directory(word) && !ModelDirectory::is_there(word)) {
-      add_folder(entries, word);
+      add_folder(entries, word, on_skipped);
     } else {
       fail(ExitStatus::usage,
            "models: '{}': expected LANGUAGES=DIRECTORY, for example en-de=model, or a folder of "

@@ -2,6 +2,7 @@
 
 #include "serve/languages.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,10 @@ class ModelMap {
 };
 
 /// Finds models. Each word is "en-de=DIRECTORY" or a folder whose subfolders are model directories
-/// with such names. Errors (usage): a word that is neither, a model that is not there, two models
-/// of a direction, none at all.
-std::vector<ModelEntry> find_models(const std::vector<std::string>& words);
+/// with such names. `on_skipped` gets every other entry of the folders, and why it is none, in one
+/// text. Errors (usage): a word that is neither, a model that is not there, two models of a
+/// direction, none at all.
+std::vector<ModelEntry> find_models(const std::vector<std::string>& words,
+                                    const std::function<void(const std::string&)>& on_skipped);
 
 }  // namespace nmt::serve

@@ -45,7 +45,7 @@ std::string key_of(const Direction& direction) {
 
 ModelPool::ModelPool(const ModelPoolOptions& options)
     : options_(options),
-      map_(std::make_shared<const ModelMap>(find_models(options.models))),
+      map_(std::make_shared<const ModelMap>(find_models())),
       next_id_(static_cast<int>(map_->entries().size())),
       last_check_(Clock::now()) {
   for (const std::string& word : options.glossaries) {
@@ -322,6 +322,18 @@ void ModelPool::reload_changed(std::unique_lock<std::mutex>& lock) {
   }
 }
 
+// Logs what a folder has besides models, once.
+std::vector<ModelEntry> ModelPool::find_models() {
+  std::set<std::string> skipped;
+  std::vector<ModelEntry> entries =
+      serve::find_models(options_.models, [&](const std::string& entry) {
+        if (skipped_.insert(entry).second) log::info("skipped {}", entry);
+        skipped.insert(entry);
+      });
+  skipped_ = std::move(skipped);
+  return entries;
+}
+
 // Models that came to a folder or left it.
 void ModelPool::update_map(std::unique_lock<std::mutex>& lock) {
   const std::shared_ptr<const ModelMap> before = map_;
@@ -329,7 +341,7 @@ void ModelPool::update_map(std::unique_lock<std::mutex>& lock) {
   std::vector<ModelEntry> entries;
   std::string problem;
   try {
-    entries = find_models(options_.models);
+    entries = find_models();
   } catch (const std::exception& error) {
     problem = error.what();
   }

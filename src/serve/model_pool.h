@@ -21,7 +21,7 @@
 namespace nmt::serve {
 
 struct ModelPoolOptions {
-  std::vector<std::string> models;          ///< as find_models()
+  std::vector<std::string> models;          ///< as serve::find_models()
   std::vector<std::string> glossaries;      ///< "en-de=FILE"
   app::TranslateSpec translate;             ///< of each model, but for the model and the glossary
   std::chrono::seconds unload_after{0};     ///< without requests; 0: never
@@ -35,7 +35,8 @@ struct ModelPoolOptions {
 /// they began with; later ones use the new model. Thread-safe.
 class ModelPool : public Engine {
  public:
-  /// Reads no weights. Errors: as find_models() and Glossary::load; (usage) a glossary of no model.
+  /// Reads no weights. Errors: as serve::find_models() and Glossary::load; (usage) a glossary of no
+  /// model.
   explicit ModelPool(const ModelPoolOptions& options);
   /// No other member may run.
   ~ModelPool() override;
@@ -80,6 +81,8 @@ class ModelPool : public Engine {
   LoadedPtr acquire(std::unique_lock<std::mutex>& lock, int model);
   void count_text(Loaded& entry);
 
+  // In the thread of the pool, and before it starts.
+  std::vector<ModelEntry> find_models();
   // In the thread of the pool.
   void run();
   void load_wanted(std::unique_lock<std::mutex>& lock);
@@ -93,6 +96,7 @@ class ModelPool : public Engine {
   void notify(std::unique_lock<std::mutex>& lock);
 
   const ModelPoolOptions options_;
+  std::set<std::string> skipped_;                  // entries of folders at the last check
   std::map<std::string, std::string> glossaries_;  // file by "source target"
   Statistics statistics_;
   mutable std::mutex mutex_;  // of what follows

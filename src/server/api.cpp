@@ -97,12 +97,7 @@ void Api::handle(const HttpRequest& request, Canceled canceled, const Respond& r
   call->request = &request;
   call->canceled = std::move(canceled);
   call->respond = respond;
-  const Endpoint* const endpoint = find_endpoint(request.path);
-  const bool is_page = find_web_file(spec_, request.path);
-  call->path = endpoint ? endpoint->path : is_page ? "/" : "other";
-  for (const char* known : {"GET", "HEAD", "POST", "OPTIONS"})
-    if (request.method == known) call->method = known;
-  if (call->method.empty()) call->method = "other";
+  name(*call, request);
   try {
     route(call);
   } catch (const RequestError& error) {
@@ -114,12 +109,19 @@ void Api::handle(const HttpRequest& request, Canceled canceled, const Respond& r
   call->request = nullptr;
 }
 
+void Api::name(Call& call, const HttpRequest& request) const {
+  const Endpoint* const endpoint = find_endpoint(request.path);
+  const bool is_page = find_web_file(spec_, request.path);
+  call.path = endpoint ? endpoint->path : is_page ? "/" : "other";
+  call.method = "other";
+  for (const char* known : {"GET", "HEAD", "POST", "OPTIONS"})
+    if (request.method == known) call.method = known;
+}
+
 HttpResponse Api::refuse(const HttpRequest& request, HttpResponse response) {
   HttpResponse answered;
   auto call = std::make_shared<Call>();
-  const Endpoint* const endpoint = find_endpoint(request.path);
-  call->path = endpoint ? endpoint->path : "other";
-  call->method = "other";
+  name(*call, request);
   call->respond = [&](HttpResponse given) { answered = std::move(given); };
   answer(call, std::move(response));
   return answered;

@@ -35,6 +35,7 @@ class Api {
  private:
   struct Call;
   using CallPtr = std::shared_ptr<Call>;
+  void name(Call& call, const HttpRequest& request) const;  // for log and metrics
   void route(const CallPtr& call);
   void translate(const CallPtr& call);
   void detect(const CallPtr& call);

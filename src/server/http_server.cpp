@@ -127,7 +127,6 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     if (error && error.category() == http::make_error_code(http::error::bad_method).category())
       return refuse_and_close(400, "this is not a valid HTTP request");
     if (error) return;  // gone, or too slow
-    arrived_ = true;
     const auto& head = parser_->get();
     keep_alive_ = head.keep_alive() && !owner_.draining;
     is_head_ = head.method() == http::verb::head;
@@ -194,9 +193,10 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
                            });
   }
 
+  // What has been read of it: a request may be refused before its header ends.
   HttpRequest head_of_request() const {
     HttpRequest request;
-    if (!arrived_) return request;
+    if (!parser_) return request;
     const auto& head = parser_->get();
     request.method = text_of(head.method_string());
     const std::string target = text_of(head.target());
@@ -255,7 +255,6 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     message_.reset();
     parser_.reset();
     release_request();
-    arrived_ = false;
     if (error) return;
     if (refused_) return discard();
     if (!again) return close();
@@ -264,6 +263,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
 
   void refuse_and_close(int status, const std::string& message, bool retry = false) {
     refused_ = true;
+    is_head_ = parser_ && parser_->get().method() == http::verb::head;
     HttpResponse response = error_response(status, message);
     if (status == 503 || retry) response.headers.emplace_back("Retry-After", "1");
     send(owner_.handlers.refuse(head_of_request(), std::move(response)), false);
@@ -305,7 +305,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
   std::int64_t open_ = 0, held_ = 0;
   std::size_t discarded_ = 0;
   std::uint64_t answers_ = 0, written_ = 0;
-  bool keep_alive_ = false, is_head_ = false, refused_ = false, counted_ = false, arrived_ = false;
+  bool keep_alive_ = false, is_head_ = false, refused_ = false, counted_ = false;
 };
 
 void HttpServer::Impl::listen() {

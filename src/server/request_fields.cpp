@@ -47,6 +47,12 @@ void read_form(std::string_view form, nlohmann::json& values) {
   }
 }
 
+// A JSON object where a form was announced, as curl -d does without a header.
+bool looks_like_json(std::string_view body) {
+  const std::size_t begin = body.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && body[begin] == '{';
+}
+
 /// Reads JSON of at most `max_depth` nested values.
 nlohmann::json read_json(const std::string& body) {
   constexpr int max_depth = 8;
@@ -88,16 +94,23 @@ RequestFields::RequestFields(const HttpRequest& request) {
   std::transform(type.begin(), type.end(), type.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   while (!type.empty() && type.back() == ' ') type.pop_back();
-  if (type == "application/json" || (type.empty() && request.body.starts_with("{"))) {
+  if (type == "application/json" || (type.empty() && looks_like_json(request.body))) {
     values_ = read_json(request.body);
     if (!values_.is_object()) refuse("the JSON of the request is no object");
   } else if (type == "application/x-www-form-urlencoded" ||
              (type.empty() && request.body.empty())) {
+    if (looks_like_json(request.body))
+      refuse(
+          "the body is JSON, but the content type is application/x-www-form-urlencoded; send the "
+          "header 'Content-Type: application/json'",
+          415);
     read_form(request.body, values_);
   } else {
-    refuse(fmt::format("content type '{}' is not supported; send application/json or "
-                       "application/x-www-form-urlencoded",
-                       repaired(type.substr(0, 100))),
+    refuse(fmt::format("{}; send JSON with the header 'Content-Type: application/json', or a form "
+                       "with 'Content-Type: application/x-www-form-urlencoded'",
+                       type.empty() ? "the request has no content type"
+                                    : fmt::format("content type '{}' is not supported",
+                                                  repaired(type.substr(0, 100)))),
            415);
   }
 }

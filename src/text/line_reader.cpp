@@ -113,6 +113,7 @@ bool LineReader::next(std::string& line) {
   if (!found && begin_ == buffer_.size()) return false;
   ++lines_;
   const std::string_view raw = std::string_view(buffer_).substr(begin_, scanned_ - begin_);
+  if (lines_ == 1) require_utf8(raw, name_);
   line = clean_line(raw, found, lines_, storage_, &notes_);
   begin_ = scanned_ = found ? scanned_ + 1 : buffer_.size();
   return true;

@@ -1,5 +1,6 @@
 #include "text/lines.h"
 
+#include "core/error.h"
 #include "core/log.h"
 #include "text/utf8.h"
 
@@ -8,6 +9,44 @@
 #include <fmt/format.h>
 
 namespace nmt {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+// None of them has an LF, so the first line has the whole mark. Except for bzip2, none begins valid
+// UTF-8. The mark of UTF-32 begins with that of UTF-16.
+struct Format {
+  std::string_view mark, name, remedy;
+};
+constexpr std::string_view decompress = "decompress it first",
+                           convert = "convert it to UTF-8, for example with iconv";
+constexpr Format other_formats[] = {
+    {"\x1F\x8B"sv, "gzip-compressed", decompress},
+    {"\x28\xB5\x2F\xFD"sv, "zstd-compressed", decompress},
+    {"\xFD\x37zXZ\0"sv, "xz-compressed", decompress},
+    {"BZh"sv, "bzip2-compressed", decompress},
+    {"\xFF\xFE\0\0"sv, "UTF-32", convert},
+    {"\0\0\xFE\xFF"sv, "UTF-32", convert},
+    {"\xFF\xFE"sv, "UTF-16", convert},
+    {"\xFE\xFF"sv, "UTF-16", convert},
+};
+
+// Behind "BZh" are the block size and the digits of pi, or at the end of empty data of its root.
+bool is_bzip2(std::string_view begin) {
+  constexpr std::size_t size = 4;
+  return begin.size() > size && begin[3] >= '1' && begin[3] <= '9' &&
+         (begin.substr(size).starts_with("1AY&SY"sv) ||
+          begin.substr(size).starts_with("\x17\x72\x45\x38\x50\x90"sv));
+}
+
+}  // namespace
+
+void require_utf8(std::string_view begin, std::string_view name) {
+  for (const Format& format : other_formats)
+    if (begin.starts_with(format.mark) && (format.mark != "BZh" || is_bzip2(begin)))
+      fail(ExitStatus::data, "{}: {}: {}", name, format.name, format.remedy);
+}
 
 std::vector<std::string> LineNotes::messages(std::string_view name) const {
   std::vector<std::string> all;

@@ -12,6 +12,10 @@ namespace nmt {
 // other control characters are data: lone CR, NUL, U+0085, U+2028. Invalid UTF-8 is replaced by
 // U+FFFD.
 
+/// Error (data): a text that begins so is compressed, or UTF-16 or UTF-32. `begin` is the text or
+/// its first line, `name` is for the message.
+void require_utf8(std::string_view begin, std::string_view name);
+
 /// Counts irregularities of lines, to warn once per kind.
 struct LineNotes {
   struct Note {
@@ -61,8 +65,8 @@ class LineReader {
   LineReader& operator=(LineReader&&) = delete;
   ~LineReader();
 
-  /// Reads the next line, cleaned; blocks until it has arrived. Returns false at the end. Error
-  /// (failed): the descriptor cannot be read.
+  /// Reads the next line, cleaned; blocks until it has arrived. Returns false at the end. Errors:
+  /// (failed) the descriptor cannot be read; (data) as require_utf8.
   bool next(std::string& line);
   /// Whether next() would return without blocking.
   bool available();
@@ -84,7 +88,8 @@ class LineReader {
   LineNotes notes_;
 };
 
-/// All lines of a file, cleaned; warns of what was changed. Errors: as LineReader::open.
+/// All lines of a file, cleaned; warns of what was changed. Errors: as LineReader::open and
+/// LineReader::next.
 std::vector<std::string> read_lines(const std::string& path);
 
 }  // namespace nmt

@@ -3,6 +3,7 @@
 #include "core/log.h"
 #include "tensor/copy.h"
 #include "train/parallel/shared.h"
+#include "train/stop_rules.h"
 
 #include <algorithm>
 #include <cmath>
@@ -83,22 +84,7 @@ double Trainer::seconds() const {
 }
 
 std::string Trainer::finished() const {
-  for (const Period& period : after_) {
-    if (!is_reached(period, state_.progress)) continue;
-    const char* unit = period.unit == Period::Unit::epochs   ? "epoch"
-                       : period.unit == Period::Unit::labels ? "target label"
-                                                             : "update";
-    return fmt::format("{} {:.0f} of {:.0f} (after)", unit, period.measure(state_.progress),
-                       period.count);
-  }
-  if (spec_.early_stopping > 0 && state_.stalled >= spec_.early_stopping)
-    return fmt::format("{} validations without a better {} (early-stopping)", state_.stalled,
-                       state_.best_metric);
-  // The last validation and save belong into the time.
-  const double allowed = spec_.max_minutes * 60;
-  if (allowed > 0 && seconds() + validation_seconds_ >= allowed)
-    return fmt::format("{:.1f} of {:.1f} minutes (max-minutes)", seconds() / 60, spec_.max_minutes);
-  return "";
+  return train::finished(spec_, after_, state_, seconds(), validation_seconds_);
 }
 
 std::string Trainer::finished_on_all_ranks() {

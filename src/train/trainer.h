@@ -67,8 +67,7 @@ class Trainer {
   ExitStatus run();
 
   const TrainingState& state() const { return state_; }
-  /// Why the training is finished, for example "update 100 of 100 (after)"; empty if it is
-  /// not.
+  /// Why the training is finished (stop_rules.h); empty if it is not.
   std::string finished() const;
   /// The same as rank 0 decides, whose clock counts; all ranks must call it.
   std::string finished_on_all_ranks();

@@ -390,7 +390,7 @@ TEST(Specs, ContradictionsAreNamed) {
   EXPECT_EQ(data({"--tgt", "a"}), "train-sets: no source file given");
   EXPECT_EQ(
       data({"--dim-vocabs", "8000", "4000"}),
-      "dim-vocabs: 8000 and 4000 for one joint vocabulary; give one size, or --no-joint-vocab");
+      "dim-vocabs: 8000 and 4000 for one joint vocabulary; give one size, or joint-vocab=false");
   EXPECT_EQ(data({"--tied-embeddings-all", "--no-joint-vocab"}),
             "tied-embeddings-all: needs one vocabulary for both sides, but joint-vocab is false");
   EXPECT_EQ(data({"--tied-embeddings-src", "--vocabs", "a.spm", "b.spm"}),

@@ -58,6 +58,10 @@ TEST(TextFile, UnusableFiles) {
     EXPECT_EQ(status, ExitStatus::usage);
     EXPECT_TRUE(text.starts_with(path)) << text;
   }
+  const std::string compressed = files.write("text.gz", "\x1F\x8B\x08\0\n"s);
+  const auto [status, text] = error_of([&] { TextFile file(compressed); });
+  EXPECT_EQ(status, ExitStatus::data);
+  EXPECT_EQ(text, compressed + ": gzip-compressed: decompress it first");
   const std::string pipe = files.folder() + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(error_of([&] { TextFile file(pipe); }).first, ExitStatus::usage);

@@ -80,7 +80,7 @@ class DeviceTest(unittest.TestCase):
             scores[device] = [float(line.split(" ||| ")[3]) for line in out]
         self.assertEqual(texts["cpu"], texts["cuda"])
         refused = run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "--workers", "2", status=2, stdin="")
-        self.assertIn("workers: 2 are for the CPU; on --device cuda expected 1 or auto", refused.stderr)
+        self.assertIn("workers: 2 are for the CPU; with device=cuda expected 1 or auto", refused.stderr)
         self.assert_close(scores["cpu"], scores["cuda"], 1e-4)
         # One model and an ensemble of two.
         for models in (["cpu"], ["cpu", "cuda"]):
@@ -167,7 +167,7 @@ class DeviceTest(unittest.TestCase):
                            for choice in ("own", "persistent"))
         self.assertEqual(own, persistent)
         score = ["nmt-score", "-m", self.dir / "gru-own", "-t", self.dir / "test.en", self.dir / "test.de", "--recurrences", "persistent"]
-        self.assertIn("recurrences: persistent is for a GPU (--device cuda), not for the CPU", run(*score, status=2).stderr)
+        self.assertIn("recurrences: persistent is for a GPU (device=cuda), not for the CPU", run(*score, status=2).stderr)
         self.assertIn("recurrences: persistent can run no layer of this model: encoder.layer_0.forward (the unit has no recurrent product)",
                       run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "--recurrences", "persistent", stdin="a\n", status=2).stderr)
 
@@ -184,7 +184,7 @@ class DeviceTest(unittest.TestCase):
         texts = [run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "--cuda-graphs", choice, "-i", self.dir / "test.en", "--n-best").stdout
                  for choice in ("on", "off")]
         self.assertEqual(texts[0], texts[1])
-        self.assertIn("cuda-graphs: on is for a GPU (--device cuda), not for the CPU",
+        self.assertIn("cuda-graphs: on is for a GPU (device=cuda), not for the CPU",
                       run("nmt-translate", "-m", self.dir / "cpu", "--cuda-graphs", "on", stdin="a\n", status=2).stderr)
 
     def test_explain(self):

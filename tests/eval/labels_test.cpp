@@ -44,6 +44,24 @@ TEST(Spans, AreConllevalsChunks) {
   EXPECT_EQ(spans({"B-A", "I-B", "I-B"}), (Spans{{0, 1, "A"}, {1, 3, "B"}}));
 }
 
+TEST(UnknownLabels, AreCountedAndSorted) {
+  const auto unknown = [](const Labels& known, const Labels& lines) {
+    std::vector<std::pair<std::string, int>> out;
+    for (const UnknownLabel& each : unknown_labels(known, lines))
+      out.emplace_back(each.label, static_cast<int>(each.count));
+    return out;
+  };
+  using Found = std::vector<std::pair<std::string, int>>;
+  EXPECT_EQ(unknown({"N", "V"}, {"N V", "", "V"}), Found{});
+  EXPECT_EQ(unknown({"N", "V"}, {"X N A", "A n", "O"}),
+            (Found{{"A", 2}, {"O", 1}, {"X", 1}, {"n", 1}}));
+  // A span can be right in each scheme, and O is none; another type or another form cannot.
+  const Labels spans{"B-PER", "I-PER", "S-LOC"};
+  EXPECT_EQ(unknown(spans, {"O U-PER B-LOC L-LOC"}), Found{});
+  EXPECT_EQ(unknown(spans, {"B-ORG I-ORG B-ORG", "PER B-PER"}),
+            (Found{{"B-ORG", 2}, {"I-ORG", 1}, {"PER", 1}}));
+}
+
 // The lists of cases of conlleval.pl (CoNLL-2000) for the beginning and the end of a chunk, one by
 // one.
 TEST(Spans, EqualConllevalOnRandomLabels) {

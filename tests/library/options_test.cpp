@@ -98,5 +98,49 @@ TEST(LibraryOptions, AMemberAndASettingOfTheSameNameContradict) {
                Error);
 }
 
+/// The message of the error of `action`.
+template <class Action>
+std::string message_of(Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// They are also read by users of the library, who set "precision", not --precision.
+TEST(LibraryOptions, MessagesNameSettingsWithoutDashes) {
+  const auto translator = [](const Settings& settings) {
+    return message_of([&] {
+      TranslatorOptions options;
+      options.device = "cpu";
+      options.settings = settings;
+      Translator("none", options);
+    });
+  };
+  const auto training = [](const Settings& settings) {
+    return message_of([&] {
+      TrainOptions options;
+      options.device = "cpu";
+      options.model = testing::TempDir() + "/nmt_messages";
+      options.settings = settings;
+      train_model(options);
+    });
+  };
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {message_of([] { Translator::ensemble({}); }), "model: no directory given"},
+      {translator({{"lm-weight", "0.5"}}), "lm names its directory"},
+      {translator({{"precision", "tf32"}}), "(device=cuda)"},
+      {training({{"task", "tagging"}}), "task=tagging"},
+      {training({{"task", "classification"}}), "task=classification"},
+      {training({{"task", "language-model"}}), "task=language-model"},
+      {training({{"train-sets", "a b"}, {"dim-vocabs", "8000 4000"}}), "joint-vocab=false"}};
+  for (const auto& [message, expected] : cases) {
+    EXPECT_NE(message.find(expected), std::string::npos) << message;
+    EXPECT_EQ(message.find("--"), std::string::npos) << message;
+  }
+}
+
 }  // namespace
 }  // namespace nmt::library

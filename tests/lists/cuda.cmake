@@ -1,6 +1,7 @@
 # CPU against CUDA, kernel by kernel, of one table: on the emulator, and on a GPU where there is one. Kernels alone: nothing of
 # nmt is linked, so they build quickly.
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/*.cpp
+     ${CMAKE_CURRENT_SOURCE_DIR}/cuda/precision/*.cpp
      ${CMAKE_CURRENT_SOURCE_DIR}/cuda/recurrent/*.cpp)
 add_library(parity_table OBJECT ${sources})
 target_include_directories(parity_table PRIVATE ${CMAKE_SOURCE_DIR})

@@ -83,9 +83,17 @@ with tempfile.TemporaryDirectory() as folder:
     code, err = score(ref, "-i", file("crlf", b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n")))
     assert code == "100.0000" and err.count("\n") >= 1 and "byte order mark" in err.lower(), (code, err)
     assert score(ref, "-i", file("no_lf", text[:-1]))[0] == "100.0000"
-    figure, err = score(ref, "-i", file("bad", b"\xff\xfe Haus\n\xc3\n"))
+    figure, err = score(ref, "-i", file("bad", b"\xff\xfd Haus\n\xc3\n"))
     assert "UTF-8" in err, err
     assert score(ref, "-i", file("bad2", b"\xff\n\xc3\n"), "-q")[1] == ""
+    # Text without words is told; the score stays sacreBLEU's.
+    blank = file("blank", b"\n \t\n")
+    for files, told in (((ref, blank), [blank]), ((blank, hyp), [blank]), ((blank, blank + "2"), [blank, blank + "2"])):
+        file("blank2", b" \n\n")
+        figure, err = score(files[0], "-i", files[1])
+        assert figure == "0.0000" and err.count("no line has text") == len(told), (files, figure, err)
+        assert all(f"warning: {name}: no line has text" in err for name in told), (told, err)
+    assert "no line has text" not in score(file("half", b"Haus\n\n"), "-i", hyp)[1]
     # Only LF ends a line.
     separators = file("separators", "a b c d\u2028e\x85f\r g\nzwei\n".encode())
     assert score(separators, "-i", separators)[0] == "100.0000"

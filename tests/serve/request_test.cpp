@@ -60,6 +60,26 @@ TEST(RequestFields, WrongBodiesAreRefused) {
   EXPECT_EQ(status_of([&] { RequestFields(json(std::string(200'000, '['))); }), 400);
 }
 
+TEST(RequestFields, ContentTypesAreTold) {
+  const std::string body = R"({"q": "a"})";
+  HttpRequest untyped = json(" \n" + body), plain = json(body), other;
+  untyped.content_type = "";
+  plain.content_type = "text/plain";
+  other.body = "q=a";
+  bool is_array = true;
+  EXPECT_EQ(RequestFields(untyped).texts("q", 1, is_array), std::vector<std::string>{"a"});
+  for (const HttpRequest& request : {form("\r\n" + body), plain, other}) {
+    try {
+      RequestFields fields(request);
+      ADD_FAILURE() << request.content_type;
+    } catch (const RequestError& error) {
+      EXPECT_EQ(error.status, 415);
+      EXPECT_NE(error.message.find("'Content-Type: application/json'"), std::string::npos)
+          << error.message;
+    }
+  }
+}
+
 TEST(RequestFields, WrongTypesAreRefused) {
   const RequestFields fields(json(R"({"a": 1, "b": ["x", 2], "c": 1.5, "d": "x", "e": {}})"));
   bool is_array = false;

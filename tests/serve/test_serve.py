@@ -213,6 +213,9 @@ class Serve(unittest.TestCase):
         chained = self.server.translate(self.lines[0], target="fr", segments=True)["segments"][0]
         self.assertEqual(chained["translations"][0]["alignment"], [])
         self.assertEqual(self.server.translate("as is", target="en", segments=True)["segments"], [{"text": "as is"}])
+        # A number is a sentence; only text without letters and digits is none.
+        number, stars = self.server.translate(["123", "***"], segments=True)["segments"]
+        self.assertEqual((number, stars), ([{"source": "123", "translations": [{"text": "123", "alignment": []}]}], [{"text": "***"}]))
         self.assertNotIn("segments", self.server.translate("a"))
         good = {"q": "a", "source": "en", "target": "de"}
         for change in ({"segments": "maybe"}, {"segments": True, "format": "html"}):
@@ -295,11 +298,19 @@ class Serve(unittest.TestCase):
         self.assertEqual(self.server.translate(self.lines[:4], target="fr")["translatedText"],
                          self.expected(middle, model="de-fr"))
 
-    def refused(self, status, method, path, body=None, headers=None):
+    def refused(self, status, method, path, body=None, headers=None, says=""):
         got, answered, answer = self.server.ask(method, path, body, headers)
         self.assertEqual(got, status, answer)
         self.assertEqual(list(json.loads(answer)), ["error"])
+        self.assertIn(says, json.loads(answer)["error"])
         return answered
+
+    def logged(self, pattern, times=1):
+        """Waits until so many lines of the log match."""
+        end = time.monotonic() + 10
+        while (found := sum(bool(re.search(pattern, line)) for line in self.server.log)) < times and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertGreaterEqual(found, times, "".join(self.server.log[-20:]))
 
     def test_errors(self):
         good = {"q": "a", "source": "en", "target": "de"}
@@ -310,6 +321,9 @@ class Serve(unittest.TestCase):
         for body in ("", "{", "[]", "nonsense", '{"q": "\ud800"}'.encode("utf-8", "surrogatepass"), "[" * 90000):
             self.refused(400, "POST", "/translate", body, kind)
         self.refused(415, "POST", "/translate", "<q/>", {"Content-Type": "text/xml"})
+        # As curl -d sends it.
+        self.refused(415, "POST", "/translate", json.dumps(good), {"Content-Type": "application/x-www-form-urlencoded"},
+                     says="'Content-Type: application/json'")
         self.refused(404, "GET", "/nothing")
         self.refused(404, "GET", "/../etc/passwd")
         self.assertEqual(self.refused(405, "GET", "/translate")["Allow"], "POST, OPTIONS")
@@ -340,6 +354,10 @@ class Serve(unittest.TestCase):
         chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
         answer = self.server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 20)
         self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer[:100])
+        self.logged(r"request method=POST path=/translate status=413 ", times=2)
+        self.assertGreaterEqual(self.server.metric('nmt_http_requests_total{path="/translate",status="413"}'), 2)
+        answer = self.server.raw(head.replace(b"POST", b"HEAD") + b"Content-Length: 100000000\r\n\r\n")
+        self.assertTrue(answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b"\r\n\r\n"), answer)
 
     def test_slow_and_vanishing_clients(self):
         """Half-open connections and trickling headers end by the read time-out; others are served."""
@@ -368,8 +386,8 @@ class Serve(unittest.TestCase):
             self.assertRegex(line, r'^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? [-+.\de]+)$')
         self.assertGreater(self.server.metric('nmt_http_requests_total{path="/translate",status="200"}'), 0)
         self.assertGreater(self.server.metric("process_resident_memory_bytes"), 1e6)
+        self.logged(r"request method=POST path=/translate status=200 texts=1 characters=19 source=en")
         everything = "".join(self.server.log) + body.decode()
-        self.assertRegex(everything, r"request method=POST path=/translate status=200 texts=1 characters=19 source=en")
         self.assertNotIn("secretword", everything)
         self.assertNotIn("127.0.0.1", body.decode())
 
@@ -445,6 +463,31 @@ class Serve(unittest.TestCase):
             self.assertEqual(server.metric("nmt_model_load_failures_total"), 1)
             self.assertEqual(server.translate(self.lines[:1])["translatedText"],
                              self.expected(self.lines[:1], model="de-fr"))
+
+    def test_what_a_folder_has_besides_models_is_logged_once(self):
+        folder = self.home / "mixed"
+        folder.mkdir()
+        shutil.copytree(self.models / "en-de", folder / "en-de", symlinks=True)
+        shutil.copytree(self.models / "en-de", folder / "english", symlinks=True)
+        shutil.copytree(self.models / "en-de", folder / "en-xx", symlinks=True)
+        config = json.loads((folder / "en-xx/config.json").read_text())
+        config["model"]["task"] = "tagging"
+        (folder / "en-xx/config.json").write_text(json.dumps(config))
+        (folder / "de-en").mkdir()
+        (folder / "notes.txt").write_text("models\n")
+        reasons = {"english": "not two languages", "en-xx": "is a tagger", "de-en": "config.json is missing", "notes.txt": "not two languages"}
+        with serving(folder, "--reload-interval", "1") as server:
+            status, _, body = server.ask("GET", "/languages")
+            self.assertEqual([language["code"] for language in json.loads(body)], ["de", "en"])
+            time.sleep(2.5)  # two checks of the folder
+            (folder / "late").mkdir()
+            end = time.monotonic() + 10
+            while not any("late" in line for line in server.log) and time.monotonic() < end:
+                time.sleep(0.1)
+            lines = [line for line in server.log if "skipped " in line]
+        self.assertEqual(len(lines), 5, lines)
+        for name, reason in {**reasons, "late": "not two languages"}.items():
+            self.assertEqual(len([line for line in lines if f"{folder / name}: " in line and reason in line]), 1, (name, lines))
 
     def test_glossary(self):
         word = self.lines[0].split()[1]

@@ -99,6 +99,20 @@ with tempfile.TemporaryDirectory() as folder:
     assert ok("nmt-classify", model, stdin="\n\n")[0] == "\n\n" and ok("nmt-classify", model, stdin="")[0] == ""
     train, valid = os.path.join(folder, "texts"), os.path.join(folder, "texts.valid")
 
+    # Labels that the model does not have are errors, and told once.
+    held = [line.split("\t") for line in open(valid, encoding="utf-8").read().splitlines()]
+    other = file("other", lines(("pink" if label == "red" else label, text) for label, text in held) + "gray\tX red\n")
+    found = ok("nmt-classify", model, stdin="".join(text + "\n" for _, text in held))[0].splitlines()
+    wrong = 1 + sum(f != label or label == "red" for f, (label, _) in zip(found, held, strict=True))
+    out, err = ok("nmt-classify", model, "--evaluate", other)
+    assert out.startswith("error rate ") and f"({wrong} of {len(held) + 1})" in out, (out, wrong)
+    reds = sum(label == "red" for label, _ in held)
+    told = f"warning: {other}: the model does not have the labels of {reds + 1} texts, which count as errors: pink ({reds}), gray (1)\n"
+    assert err.count("does not have the labels") == 1 and told in err, (err, told)
+    assert "does not have the labels" not in ok("nmt-classify", model, "--evaluate", valid)[1]
+    _, err = ok("nmt-train", "--task", "classification", train, "--valid-sets", other, "--model", model + "3", "--after", "1u", *SMALL)
+    assert told in err, err
+
     # A resumed training equals one without a break.
     whole, halves = os.path.join(folder, "whole"), os.path.join(folder, "halves")
     common = ["--task", "classification", train, *SMALL]

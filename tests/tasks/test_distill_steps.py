@@ -105,7 +105,7 @@ class Steps(DistillCase):
         stored = json.loads(record.read_bytes())
         record.write_text(json.dumps({**stored, "finished": False, "result": None}))
         told = self.passes([*command, "--until", "train"], 4)
-        self.assertIn("already finished (update 60 of 60 (after)); extend it (--after +10e: ten more epochs), or repeat the step with --redo train", told)
+        self.assertIn("already finished (update 60 of 60 (after)); extend it (after=+10e: ten more epochs), or repeat the step with --redo train", told)
         self.assertEqual(json.loads(record.read_bytes()), stored)
         plain = self.home / "unguided"
         begun = [*self.base, "--output", plain, "--until", "train", self.source]

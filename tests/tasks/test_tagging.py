@@ -94,6 +94,16 @@ with tempfile.TemporaryDirectory() as folder:
     many = "bca " * 2500
     assert len(ok("nmt-tag", model, stdin=many)[0].split()) == 2500
 
+    # A tag that the model does not have is an error, and told once.
+    other = file("other.conllu", conllu([[(word, "X" if tag == "N" else tag) for word, tag in s] for s in held]))
+    out, err = ok("nmt-tag", model, "--evaluate", other, "--threads", "1")
+    right = sum(t == e for line, s in zip(tags, held) for t, (_, e) in zip(line, s) if e != "N")
+    numbers = sum(tag == "N" for s in held for _, tag in s)
+    assert f"({right} of {sum(map(len, held))})" in out, (out, right)
+    told = f"warning: {other}: the model does not have the labels of {numbers} words, which count as errors: X ({numbers})\n"
+    assert err.count("does not have the labels") == 1 and told in err, (err, told)
+    assert "does not have the labels" not in ok("nmt-tag", model, "--evaluate", valid)[1]
+
     # A forward network cannot know the next word; words alone do not tell the kind of unknown ones.
     basic, alone = os.path.join(folder, "basic"), os.path.join(folder, "alone")
     ok("nmt-train", "--task", "tagging", train, "--valid-sets", valid, "--model", basic, "--after", "4e",
@@ -115,6 +125,14 @@ with tempfile.TemporaryDirectory() as folder:
     weights = [open(os.path.join(m, "latest", "model.safetensors"), "rb").read() for m in (whole, halves)]
     assert weights[0] == weights[1]
     assert ok("nmt-tag", whole, "--evaluate", spans[1])[0].startswith("span F1 ")
+    # Spans of another scheme can be right, spans of another type cannot.
+    out, err = ok("nmt-tag", whole, "--evaluate", file("spans.bilou", open(spans[1]).read().replace("B-o", "S-o")))
+    assert out.startswith("span F1 ") and "does not have" not in err, err
+    out, err = ok("nmt-tag", whole, "--evaluate", file("spans.type", open(spans[1]).read().replace("B-o", "B-q")))
+    assert "words, which count as errors: B-q (" in err, err
+    typed = [os.path.join(folder, "spans.type") if argument == spans[1] else argument for argument in common]
+    _, err = ok("nmt-train", *typed, "--model", os.path.join(folder, "typed"), "--after", "1u")
+    assert err.count("which count as errors: B-q (") == 1, err
 
     # Held-out sentences, where no development set is given.
     _, log = ok("nmt-train", "--task", "tagging", train, "--model", os.path.join(folder, "held"), "--after", "2u",

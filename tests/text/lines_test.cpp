@@ -98,6 +98,37 @@ TEST(Lines, NulAndInvalidBytes) {
   EXPECT_EQ(messages[1], "in.txt: line 2 had NUL bytes; they were kept");
 }
 
+// The marks of RFC 1952 and 8878, the xz file format, bzip2, and Unicode 15, section 23.8.
+TEST(Lines, CompressedAndOtherEncodingsAreRefused) {
+  const auto message = [](const std::string& text) -> std::string {
+    Pipe pipe;
+    pipe.write(text);
+    pipe.close_writer();
+    LineReader reader(pipe.ends[0], "pipe");
+    try {
+      for (std::string line; reader.next(line);) continue;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::data);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message("\x1F\x8B\x08\0\n"s), "pipe: gzip-compressed: decompress it first");
+  EXPECT_EQ(message("\x28\xB5\x2F\xFD"), "pipe: zstd-compressed: decompress it first");
+  EXPECT_EQ(message("\xFD\x37\x7A\x58\x5A\0\n"s), "pipe: xz-compressed: decompress it first");
+  for (const char* bzip2 : {"BZh91AY&SY\x12", "BZh9\x17\x72\x45\x38\x50\x90"})
+    EXPECT_EQ(message(bzip2), "pipe: bzip2-compressed: decompress it first");
+  const std::string convert = ": convert it to UTF-8, for example with iconv";
+  for (const std::string& text : {"\xFF\xFE\n\0"s, "\xFE\xFF\0\n"s, "\xFF\xFEx\0\n\0"s})
+    EXPECT_EQ(message(text), "pipe: UTF-16" + convert);
+  for (const std::string& text : {"\xFF\xFE\0\0\n\0\0\0"s, "\0\0\xFE\xFF\0\0\0\n"s})
+    EXPECT_EQ(message(text), "pipe: UTF-32" + convert);
+  // Text and other bytes, and the same marks further on.
+  for (const std::string& text : {"BZh is a name\n"s, "BZh9 \n"s, "\xEF\xBB\xBFx\n"s, "\x1F\n"s,
+                                  "\xFF\n"s, "\0\0\n"s, "x\n\xFF\xFEx\n"s, "\n\x1F\x8B\n"s})
+    EXPECT_EQ(message(text), "") << text;
+}
+
 TEST(Lines, LongLines) {
   const std::string line(1'000'000, 'y');
   EXPECT_EQ(read("a\n" + line + "\nb\n" + line), (Lines{"a", line, "b", line}));

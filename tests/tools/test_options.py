@@ -73,6 +73,31 @@ class Completion(unittest.TestCase):
         self.assertEqual(completions("nmt-vocab", "inspect", "--dec"), ["--decode"])
         self.assertEqual(completions("nmt-vocab", "inspect", "--max-line-"), [])
 
+    def test_every_program(self):
+        """Both forms of the option, for every program; another shell or none is an error."""
+        for program in programs():
+            for shell in ("bash", "zsh"):
+                script = run(program, f"--completion={shell}")
+                self.assertEqual(run(program, "--completion", shell), script)
+                self.assertIn(program.name, script)
+            checked = subprocess.run(["bash", "-n"], input=run(program, "--completion=bash"), capture_output=True, text=True)
+            self.assertEqual((checked.returncode, checked.stderr), (0, ""), program)
+            for words in (["--completion=fish"], ["--completion", "fish"], ["--completion"]):
+                refused = subprocess.run([program, *words], capture_output=True, text=True)
+                self.assertEqual((refused.returncode, refused.stdout, refused.stderr.count("\n")), (2, "", 1), (program, words, refused.stderr))
+                self.assertRegex(refused.stderr, r"error: --completion: .*bash.*zsh", program)
+
+    def test_a_job_has_the_script_of_its_program(self):
+        for job in ("train", "inspect"):
+            for words in (["--completion=bash"], ["--completion", "bash"]):
+                self.assertEqual(run(PROGRAMS / "nmt-vocab", job, *words), run(PROGRAMS / "nmt-vocab", "--completion=bash"))
+
+    def test_vocabularies_are_files(self):
+        script = run(PROGRAMS / "nmt-vocab", "--completion=zsh")
+        for name in ("--model", "-m"):
+            lines = re.findall(rf"(?m)^  '\*{name}\[.*$", script)
+            self.assertEqual([line.split("]")[1] for line in lines], [":value:_files' \\"] * 2, lines)
+
     def test_zsh(self):
         script = run(PROGRAMS / "nmt-vocab", "--completion=zsh")
         self.assertTrue(script.startswith("#compdef nmt-vocab\n"), script)

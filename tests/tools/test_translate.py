@@ -3,7 +3,10 @@
 
 Lines in are lines out for every odd input; the same bytes for every batch size, order and number of threads; scores of the two
 programs agree; a pipe is answered line by line; whatever is wrong is one line on standard error and the right status."""
+import bz2
+import gzip
 import hashlib
+import lzma
 import os
 import pathlib
 import random
@@ -77,6 +80,32 @@ class Programs(unittest.TestCase):
                 if not blank.strip():
                     self.assertEqual(out, b"")
             result.stdout.decode()  # valid UTF-8
+
+    def test_compressed_text_and_other_encodings_are_named(self):
+        plain = b"".join(self.lines)
+        text, target = self.home / "plain.en", self.home / "plain.de"
+        text.write_bytes(plain)
+        target.write_bytes(plain)
+        unzip, convert = "compressed: decompress it first", ": convert it to UTF-8, for example with iconv"
+        cases = [("gzip-" + unzip, gzip.compress(plain)), ("xz-" + unzip, lzma.compress(plain)), ("bzip2-" + unzip, bz2.compress(plain)),
+                 *((f"UTF-{bits}{convert}", plain.decode().encode(f"utf-{bits}")) for bits in (16, 32))]
+        if shutil.which("zstd"):
+            cases.append(("zstd-" + unzip, subprocess.run(["zstd"], input=plain, capture_output=True, check=True, timeout=SECONDS).stdout))
+        for message, content in cases:
+            name = self.home / "other.en"
+            name.write_bytes(content)
+            told = f"{name}: {message}"
+            self.refused(3, "nmt-translate", "-m", self.model, "--quiet", stdin=content, says=(f"standard input: {message}",))
+            self.refused(3, "nmt-translate", "-m", self.model, "--quiet", "-i", name, says=(told,))
+            self.refused(3, "nmt-score", "-m", self.model, "-t", name, target, "--quiet", says=(told,))
+            self.refused(3, "nmt-score", "-m", self.model, "-t", text, name, "--quiet", says=(told,))
+            self.refused(3, "nmt-bleu", target, "-i", name, says=(told,))
+            self.refused(3, "nmt-bleu", name, "-i", target, says=(told,))
+            self.refused(3, "nmt-vocab", "train", name, "--model", self.home / "other.spm", says=(told,))
+            self.refused(3, "nmt-vocab", "inspect", self.model / "vocab.spm", "--encode", "-i", name, says=(told,))
+            self.refused(3, "nmt-train", name, target, "--model", self.home / "other", "--quiet", says=(told,))
+            self.refused(3, "nmt-train", "--task", "tagging", name, "--model", self.home / "other", "--quiet", says=(told,))
+        self.assertFalse((self.home / "other").exists())
 
     def test_many_lines(self):
         text = b"".join(b"the lamp\n" if i % 500 == 0 else b"\n" for i in range(100000))
@@ -303,6 +332,10 @@ class Programs(unittest.TestCase):
         self.refused(2, "nmt-translate", "-m", self.model, "--normalize", "1", "--length-penalty", "1", says=["normalize", "length-penalty"])
         self.refused(2, "nmt-score", "-m", self.model, missing, self.home / "test.de", says=[missing])
         self.refused(2, "nmt-score", "-m", self.model, self.home / "test.de", says=["test.de; expected two"])
+        usage = "usage: nmt-score MODEL SOURCE TARGET, for example nmt-score -m model test.en test.de"
+        self.refused(2, "nmt-score", self.home / "test.en", self.home / "test.de", says=[f"model: {self.home / 'test.en'} is a file, not a model directory; {usage}"])
+        self.refused(2, "nmt-score", "-t", self.home / "test.en", self.home / "test.de", says=[f"model: no directory given; {usage}"])
+        self.refused(2, "nmt-score", says=[f"model: no directory given; {usage}"])
         self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "train.de", says=["test.en", "train.de"])
         self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "test.de", "--n-best", says=["test.de:1"])
 
@@ -313,7 +346,7 @@ class Programs(unittest.TestCase):
         self.refused(2, "nmt-translate", "-m", self.model, "-n", "1,5", "-i", text, says=["'1,5'"])
         self.refused(2, "nmt-translate", "-m", self.model, "-b", "4", text, says=[text])
         self.refused(2, "nmt-explain", "-m", self.model, text, says=[text])
-        self.refused(2, "nmt-translate", "-m", self.model, "--lm-weight", "1", "-i", text, says=["lm-weight", "--lm"])
+        self.refused(2, "nmt-translate", "-m", self.model, "--lm-weight", "1", "-i", text, says=["lm-weight", "lm names its directory"])
         line = self.lines[0].decode().strip()
         self.assertEqual(output_of("nmt-translate", self.model, "--quiet", "--", line), self.translate(self.lines[0]))
         self.assertEqual(output_of("nmt-translate", self.model, "--quiet", "--", "--beam", line), self.translate(b"--beam\n" + self.lines[0]))

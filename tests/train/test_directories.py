@@ -75,7 +75,7 @@ class DirectoriesTest(TrainingCase):
         process = self.start("m", "--after", "60u", "--no-reload")
         self.wait_for(process, "update 10 ")
         process.send_signal(signal.SIGTERM)
-        self.assertIn("run the same command without --no-reload to resume", process.stderr.read())
+        self.assertIn("run the same training without no-reload to resume", process.stderr.read())
         self.assertEqual(process.wait(), 143)
         process.stderr.close()
 
@@ -94,7 +94,7 @@ class DirectoriesTest(TrainingCase):
         self.assertLessEqual({*there, "40", "50"}, {path.name for path in (copy / "checkpoints").iterdir()})
         (copy / "config.json").unlink()
         done = self.train("copy", "--after", "60u", status=3)
-        self.assertIn("has checkpoints but no config.json; restore it, or start anew with --no-reload or another --model", done.stderr)
+        self.assertIn("has checkpoints but no config.json; restore it, or start anew with no-reload or another model", done.stderr)
         self.assertTrue((copy / "checkpoints" / "50").exists())
         self.train("copy", "--after", "10u", "--no-reload")
 

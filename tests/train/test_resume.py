@@ -95,12 +95,12 @@ class ResumeTest(TrainingCase):
         ended = events(self.dir / "m", "validation")[-1]["updates"]
         self.assertLess(ended, 200)
         done = self.train("m", *idle, "--after", "200u")
-        self.assertIn("has already finished (2 validations without a better cross-entropy (early-stopping)); extend it (--after +10e", done.stderr)
+        self.assertIn("has already finished (2 validations without a better cross-entropy (early-stopping)); extend it (after=+10e", done.stderr)
         for n in (1, 2):  # the second time it has ended early again
             self.train("m", *idle, "--after", "+100u")
             self.assertEqual(events(self.dir / "m", "validation")[-1]["updates"], ended + 20 * n)
         done = self.train("m", *idle, "--max-minutes", "0.0001", "--early-stopping", "0", "--after", "200u")
-        self.assertIn("(max-minutes)); give a larger --max-minutes", done.stderr)
+        self.assertIn("(max-minutes)); give a larger max-minutes", done.stderr)
 
     def test_a_validation_of_more_sentences_is_another_measure(self):
         common = ["--learn-rate", "0.01", "--valid-metrics", "bleu"]

@@ -25,6 +25,8 @@ Lines read_lines(const std::string& path) {
   Lines lines;
   for (std::string line; reader.next(line);) lines.emplace_back(without_trailing_space(line));
   if (lines.empty()) fail(ExitStatus::data, "{}: has no lines to score", reader.name());
+  if (std::all_of(lines.begin(), lines.end(), is_blank))
+    log::warn("{}: no line has text, so nothing can match", reader.name());
   reader.notes().warn(reader.name());
   return lines;
 }

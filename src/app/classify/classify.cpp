@@ -9,6 +9,7 @@
 #include "search/line_writer.h"
 #include "tasks/classification/error_rate.h"
 #include "tasks/classification/loaded_classifier.h"
+#include "tasks/unknown_labels.h"
 #include "text/lines.h"
 
 #include <algorithm>
@@ -69,6 +70,7 @@ void score_file(const ClassifySpec& spec, LoadedClassifier& loaded, LineWriter& 
          file.has_pairs ? "pairs of texts" : "single texts", input_of(loaded));
   std::vector<std::string> references;
   for (const LabeledText& example : file.examples) references.push_back(example.label);
+  warn_of_unknown_labels(spec.evaluate, loaded.names(), references, "text");
   writer.write(error_rate(loaded.classify(file.examples), references).text() + "\n");
 }
 

@@ -63,7 +63,8 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
   return joined(
       {config::in_group(
            "files",
-           {model_option(&spec.model, "model directory; its best checkpoint, or else the latest"),
+           {model_option(&spec.model,
+                         "translation or language model; its best checkpoint, or else the latest"),
             model_output_option(&spec.output)}),
        config::in_group(
            "conversion",
@@ -93,8 +94,8 @@ void convert(const ConvertSpec& spec) {
     fail(ExitStatus::usage, "check and no-check exclude each other");
   const Dtype to = *parse_weights(name_of(spec.precision));
   const ModelDirectory directory = ModelDirectory::open(spec.model);
+  directory.require({Task::translation, Task::language_model});
   const bool is_text = directory.spec().task == Task::language_model;
-  if (!is_text) directory.require(Task::translation);
   if (to != Dtype::f32 && directory.weights() != Dtype::f32)
     fail(ExitStatus::usage, "model: {} has {} weights; {} weights are made from float32",
          spec.model, precision_name(directory.weights()), name_of(spec.precision));

@@ -30,7 +30,7 @@ void read_directory(TrainingSpec& spec, ModelInfo& info) {
       fail(ExitStatus::usage, "{}: --model {} has its own settings; give --model or --{}, not both",
            spec.train.model, spec.train.model, name);
   const ModelDirectory directory = ModelDirectory::open(spec.train.model);
-  if (directory.spec().task != Task::language_model) directory.require(Task::translation);
+  directory.require({Task::translation, Task::language_model});
   info.origin = directory.path();
   info.spec = directory.spec();
   info.source_vocabulary = directory.source_size();

@@ -12,7 +12,8 @@ std::vector<config::Option> fields(ReportSpec& spec) {
   using config::Option;
   return config::in_group(
       "files",
-      {model_option(&spec.model, "model directory"), output_option(&spec.output, "the HTML page"),
+      {model_option(&spec.model, "directory of a translation or language model"),
+       output_option(&spec.output, "the HTML page"),
        Option("json", &spec.json, "JSON file for the numbers of the page").meta("FILE"),
        Option("worst", &spec.worst, "worst development sentences to show").range(0, 100000)});
 }

@@ -224,7 +224,7 @@ Json development(const std::string& path, int worst) {
 Json training_report(const std::string& directory, int worst) {
   const ModelDirectory model = ModelDirectory::open(directory);
   const Task task = model.spec().task;
-  if (task != Task::language_model) model.require(Task::translation);
+  model.require({Task::translation, Task::language_model});
   std::vector<Json> lines = read_log(directory + "/train.jsonl");
   drop_undone(lines);
   Json report{{"format", "nmt-report"}, {"version", 1}, {"nmt", NMT_VERSION}};

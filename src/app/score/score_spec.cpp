@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/file.h"
 
+#include <filesystem>
 #include <utility>
 
 namespace nmt::app {
@@ -60,6 +61,13 @@ std::vector<Option> fields(ScoreSpec& spec) {
 
 void separate_files(ScoreSpec& spec) {
   std::vector<std::string>& models = spec.models.models;
+  constexpr const char* usage =
+      "usage: nmt-score MODEL SOURCE TARGET, for example nmt-score -m model test.en test.de";
+  if (models.empty()) fail(ExitStatus::usage, "model: no directory given; {}", usage);
+  std::error_code error;
+  if (std::filesystem::is_regular_file(models.front(), error))
+    fail(ExitStatus::usage, "model: {} is a file, not a model directory; {}", models.front(),
+         usage);
   std::size_t first = models.empty() ? 0 : 1;
   while (first < models.size() && (is_directory(models[first]) || !spec.files.empty())) ++first;
   spec.files.insert(spec.files.end(), models.begin() + static_cast<std::ptrdiff_t>(first),

@@ -41,7 +41,8 @@ struct ScoreSpec {
 /// The options of nmt-score.
 std::vector<config::Option> fields(ScoreSpec& spec);
 /// Moves arguments after the first model that are not directories to the files to score, so that
-/// `-m A B SOURCE TARGET` means two models and two files.
+/// `-m A B SOURCE TARGET` means two models and two files. Error (usage): no model, or a file in its
+/// place.
 void separate_files(ScoreSpec& spec);
 /// Error (usage): settings that are out of range or contradict each other.
 void check(const ScoreSpec& spec);

@@ -129,7 +129,10 @@ bool scores_text(const ScoreSpec& spec) {
   check(spec.models);
   const std::string& model = spec.models.models.front();
   // A missing directory is an error once the device is open.
-  return is_directory(model) && ModelDirectory::open(model).spec().task == Task::language_model;
+  if (!is_directory(model)) return false;
+  const ModelDirectory directory = ModelDirectory::open(model);
+  directory.require({Task::translation, Task::language_model});
+  return directory.spec().task == Task::language_model;
 }
 
 void refuse_text_options(const ScoreSpec& spec) {

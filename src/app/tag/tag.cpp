@@ -11,6 +11,7 @@
 #include "tasks/tagging/loaded_tagger.h"
 #include "tasks/tagging/tagged_corpus.h"
 #include "tasks/tagging/tagging_score.h"
+#include "tasks/unknown_labels.h"
 
 #include <algorithm>
 #include <chrono>
@@ -63,8 +64,10 @@ void score_file(const TagSpec& spec, LoadedTagger& loaded, LineWriter& writer) {
   const ColumnFile file = read_columns(spec.evaluate, {tagging.word_column, tagging.tag_column});
   std::vector<Words> sentences;
   for (const TaggedSentence& sentence : file.sentences) sentences.push_back(sentence.words);
-  const auto lines = label_lines(loaded.tag(sentences), loaded.tags());
-  writer.write(tagging_score(loaded.tags(), lines, label_lines(file.sentences)).text() + "\n");
+  const std::vector<std::string> lines = label_lines(loaded.tag(sentences), loaded.tags()),
+                                 references = label_lines(file.sentences);
+  warn_of_unknown_labels(spec.evaluate, loaded.tags(), references, "word");
+  writer.write(tagging_score(loaded.tags(), lines, references).text() + "\n");
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabul
   if (room < (kept + 1) * each)
     log::warn(
         "model: {} checkpoints and the next one will need {:.1f} MB in {}, which has "
-        "{:.1f} MB free; lower --keep-last or free disk space",
+        "{:.1f} MB free; lower keep-last or free disk space",
         kept, 1e-6 * (kept + 1) * each, path_, 1e-6 * room);
   for (const char* name : records) fs::remove(fs::path(path_) / name);
   directory_ = ModelDirectory::create(path_, spec, *vocabularies.source, *vocabularies.target);

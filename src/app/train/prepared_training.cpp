@@ -111,7 +111,7 @@ void warn_of_other_hold_out(const DataSpec& data, const PreparedTraining& traini
   log::warn(
       "the development set is held out from other text than before; if that text contained the "
       "same "
-      "pairs, they have been trained on; name another with --valid-sets");
+      "pairs, they have been trained on; name another with valid-sets");
 }
 
 }  // namespace

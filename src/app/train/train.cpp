@@ -69,10 +69,10 @@ void open_directory(PreparedTraining& p, const VocabularyPair& vocabularies) {
 
 // `over`: of Trainer::finished().
 std::string how_to_extend(const std::string& over) {
-  if (over.ends_with("(max-minutes)")) return "give a larger --max-minutes";
+  if (over.ends_with("(max-minutes)")) return "give a larger max-minutes";
   if (over.ends_with("(early-stopping)"))
-    return "extend it (--after +10e: ten more epochs; or a larger --early-stopping)";
-  return "extend it (--after +10e: ten more epochs)";
+    return "extend it (after=+10e: ten more epochs; or a larger early-stopping)";
+  return "extend it (after=+10e: ten more epochs)";
 }
 
 // Returns false if the training has already finished.
@@ -114,8 +114,8 @@ void record_encoded(train::Reporter& reporter, const Progress& progress, train::
 
 void log_end(const TrainingResult& result, const TrainSpec& spec, const TrainingTask& task) {
   if (result.status != ExitStatus::ok) {
-    log::info("stopped at update {}; run the same command{} to resume",
-              grouped(result.progress.updates), spec.overwrite ? " without --no-reload" : "");
+    log::info("stopped at update {}; run the same training{} to resume",
+              grouped(result.progress.updates), spec.overwrite ? " without no-reload" : "");
     return;
   }
   if (result.best)

@@ -27,7 +27,7 @@ struct TrainingSpec {
   std::set<std::string> spread;  ///< those of `given` that a shorthand sets, such as --unit
 
   /// How to start a new training here; part of error messages.
-  std::string start_anew = "start anew with --no-reload or another --model";
+  std::string start_anew = "start anew with no-reload or another model";
 
   bool is_given(const std::string& name) const { return given.contains(name); }
   /// Whether a resumed training keeps the option's earlier value.

@@ -413,7 +413,7 @@ const RoundedProducts& rounded_products() {
 #endif
   static constexpr RoundedProducts floats{
       "inputs rounded to bfloat16 and multiplied in float32 (without AVX-512 BF16 this is slower "
-      "than --precision float32)",
+      "than float32)",
       false, column_elements<float>, pack_rounded_floats, multiply_part<float>};
   return floats;
 }

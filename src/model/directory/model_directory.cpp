@@ -199,10 +199,21 @@ ModelDirectory ModelDirectory::open(const std::string& path) {
   return directory;
 }
 
-void ModelDirectory::require(Task task) const {
-  if (spec_.task != task)
-    fail(ExitStatus::usage, "model: {} is {}; expected {}", path_, model_of(spec_.task),
-         model_of(task));
+std::optional<Task> ModelDirectory::task_at(const std::string& path) {
+  try {
+    return open(path).spec().task;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void ModelDirectory::require(std::initializer_list<Task> tasks) const {
+  std::string expected;
+  for (const Task task : tasks) {
+    if (spec_.task == task) return;
+    expected += (expected.empty() ? "" : " or ") + std::string(model_of(task));
+  }
+  fail(ExitStatus::usage, "model: {} is {}; expected {}", path_, model_of(spec_.task), expected);
 }
 
 VocabularyPair ModelDirectory::load_vocabularies() const {

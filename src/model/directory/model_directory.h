@@ -79,6 +79,8 @@ class ModelDirectory {
                                           "vocab.spm",   "src.spm", "trg.spm", "shortlist.bin"};
   /// Whether the directory has a model: config.json exists.
   static bool is_there(const std::string& path);
+  /// The task of the model; none where config.json is missing or damaged.
+  static std::optional<Task> task_at(const std::string& path);
   /// Whether the directory has checkpoints, with or without config.json.
   static bool has_checkpoints(const std::string& path);
   /// Creates the directory, or replaces the model of an existing one, removing its checkpoints.
@@ -96,8 +98,9 @@ class ModelDirectory {
     return directory + "/shortlist.bin";
   }
   const ModelSpec& spec() const { return spec_; }
-  /// Error (usage): it is no model of this task.
-  void require(Task task) const;
+  /// Error (usage): it is no model of one of these tasks.
+  void require(std::initializer_list<Task> tasks) const;
+  void require(Task task) const { require({task}); }
   int source_size() const { return source_size_; }
   int target_size() const { return target_size_; }
   Dtype weights() const { return weights_; }

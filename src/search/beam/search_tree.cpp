@@ -24,7 +24,7 @@ int longest_output(const SearchOptions& options, std::size_t source_tokens) {
 void fail_score(float sum, std::int32_t token, int sentence) {
   throw ScoreNotFinite(fmt::format(
       "sentence {} of the batch: the model gave token {} the score {}: a weight or a state is not "
-      "finite; train with a lower --learn-rate, with --layer-normalization, or with another unit",
+      "finite; train with a lower learn-rate, with layer-normalization, or with another unit",
       sentence, token, sum));
 }
 

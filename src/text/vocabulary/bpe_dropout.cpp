@@ -31,7 +31,7 @@ BpeDropout::BpeDropout(const Vocabulary& vocabulary, double probability)
   if (vocabulary_type(vocabulary.bytes()) != VocabularyType::bpe)
     fail(ExitStatus::usage,
          "bpe-dropout {}: needs a vocabulary of byte-pair encoding (SentencePiece type BPE), which "
-         "this one is not; --bpe-dropout 0 trains without",
+         "this one is not; bpe-dropout=0 trains without",
          probability);
   const std::vector<VocabularyPiece> pieces = vocabulary_pieces(vocabulary.bytes());
   NMT_CHECK(static_cast<int>(pieces.size()) == vocabulary.size(),

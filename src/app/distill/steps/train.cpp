@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/number_text.h"
 #include "model/directory/model_directory.h"
+#include "train/stop_rules.h"
 #include "train/training_state.h"
 
 #include <algorithm>
@@ -50,14 +51,10 @@ bool has_vocabularies(const ModelDirectory& model, const std::vector<std::string
          read_file(files.back()) == pair.target->bytes();
 }
 
-// As Trainer::finished() will find.
 bool is_over(const TrainSpec& spec, const train::TrainingState& state) {
-  if (spec.after.find('+') != std::string::npos) return false;
-  const std::vector<Period> ends = parse_periods(spec.after, "after");
-  return std::any_of(ends.begin(), ends.end(),
-                     [&](const Period& end) { return is_reached(end, state.progress); }) ||
-         (spec.early_stopping > 0 && state.stalled >= spec.early_stopping) ||
-         (spec.max_minutes > 0 && state.seconds >= 60 * spec.max_minutes);
+  if (spec.after.find('+') != std::string::npos) return false;  // relative to the checkpoint
+  const std::vector<Period> after = parse_periods(spec.after, "after");
+  return !train::finished(spec, after, state, state.seconds, 0).empty();
 }
 
 Continuation continuation(const Distillation& all) {

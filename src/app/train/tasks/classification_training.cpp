@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "core/number_text.h"
+#include "tasks/unknown_labels.h"
 #include "text/vocabulary/train_vocabulary.h"
 #include "text/vocabulary/word_vocabulary.h"
 
@@ -71,8 +72,7 @@ void ClassificationTraining::read(TrainingSpec& spec, bool, std::vector<train::C
                                   train::Communicator&) {
   DataSpec& data = spec.data;
   if (data.train_sets.empty())
-    fail(ExitStatus::usage,
-         "train-sets: no file given, expected one: nmt-train --task classification FILE");
+    fail(ExitStatus::usage, "train-sets: no file given; task=classification expects one");
   if (data.vocabs.size() > 1 || data.dim_vocabs.size() > 1)
     fail(ExitStatus::usage, "{}: a classifier has one vocabulary, not {}",
          data.vocabs.size() > 1 ? "vocabs" : "dim-vocabs",
@@ -152,6 +152,8 @@ void ClassificationTraining::make(const TrainingSpec& spec, const VocabularyPair
   const std::vector<std::string> names = class_names(*vocabularies.target);
   const auto max_tokens = static_cast<std::size_t>(spec.data.max_length);
   corpus_ = encode(texts_.examples, vocabulary, names, max_tokens);
+  if (!spec.data.valid_sets.empty())
+    warn_of_unknown_labels(spec.data.valid_sets[0], names, labels_of(development_), "text");
   classifier_.emplace(spec.model, vocabulary.size(), static_cast<int>(names.size()),
                       device.context(), spec.train.seed);
   batches_.emplace(corpus_, spec.data, Share{device.ranks().rank(), device.ranks().size()});

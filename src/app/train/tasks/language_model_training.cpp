@@ -70,8 +70,7 @@ void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Ch
     fail(ExitStatus::usage, "task: a language model trains in one process, not in {}",
          ranks.size());
   if (data.train_sets.empty())
-    fail(ExitStatus::usage,
-         "train-sets: no file given, expected one: nmt-train --task language-model TEXT");
+    fail(ExitStatus::usage, "train-sets: no file given; task=language-model expects one");
   if (data.vocabs.size() > 1 || data.dim_vocabs.size() > 1)
     fail(ExitStatus::usage, "{}: a language model has one vocabulary, not {}",
          data.vocabs.size() > 1 ? "vocabs" : "dim-vocabs",

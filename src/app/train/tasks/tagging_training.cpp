@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "core/number_text.h"
+#include "tasks/unknown_labels.h"
 #include "text/vocabulary/word_vocabulary.h"
 
 #include <algorithm>
@@ -76,8 +77,7 @@ void TaggingTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>&
                            train::Communicator&) {
   DataSpec& data = spec.data;
   if (data.train_sets.empty())
-    fail(ExitStatus::usage,
-         "train-sets: no file given, expected one: nmt-train --task tagging FILE");
+    fail(ExitStatus::usage, "train-sets: no file given; task=tagging expects one");
   if (spec.model.tagging.crf && spec.train.label_smoothing > 0)
     fail(ExitStatus::usage, "label-smoothing: {} has no meaning with crf; expected 0",
          spec.train.label_smoothing);
@@ -139,6 +139,8 @@ void TaggingTraining::make(const TrainingSpec& spec, const VocabularyPair& vocab
   forms_.emplace(words);
   corpus_ = encode(sentences_, labels, *forms_);
   const std::vector<std::string> names = label_names(labels);
+  if (!spec.data.valid_sets.empty())
+    warn_of_unknown_labels(spec.data.valid_sets[0], names, label_lines(development_), "word");
   tagger_.emplace(spec.model, words.size(), static_cast<int>(names.size()), *forms_,
                   device.context(), spec.train.seed);
   batches_.emplace(corpus_, spec.data, Share{device.ranks().rank(), device.ranks().size()});

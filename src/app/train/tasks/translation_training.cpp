@@ -78,7 +78,7 @@ void log_context(const TrainingSpec& spec, const TrainingText& text,
       "context: at most {} preceding source sentences; documents, separated by blank source lines: "
       "{}; {:.1f} % of the context sentences fit into max-length {}{}",
       loading.context_sentences, grouped(documents(file)), percent, spec.data.max_length,
-      percent < 95 ? "; a larger --max-length keeps more" : "");
+      percent < 95 ? "; a larger max-length keeps more" : "");
 }
 
 // Guided alignment trains one head, which alignments then read.
@@ -97,7 +97,7 @@ void choose_alignment_head(TrainingSpec& spec, bool is_new, std::vector<train::C
   if (!is_new)
     fail(ExitStatus::usage,
          "guided-alignment: this training began without it, and its alignments are the mean of {} "
-         "heads; go on with --guided-alignment-weight 0, or {}",
+         "heads; go on with guided-alignment-weight=0, or {}",
          spec.model.heads, spec.start_anew);
   spec.model.alignment_head = 1;
   choices.push_back({"alignment-head", "1", "guided-alignment trains one head"});

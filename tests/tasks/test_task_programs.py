@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Which programs take models of which tasks: the table of docs/reference/model-directory.md against the programs, with a small
+model of each task. Argument: the folder of the programs."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PROGRAMS = sys.argv[1]
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/model-directory.md"
+TASKS = {"translation": "a translation model", "language model": "a language model", "tagger": "a tagger", "classifier": "a classifier"}
+
+
+def run(program, *arguments, stdin=""):
+    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], input=stdin.encode(), capture_output=True, timeout=300)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def table():
+    rows = [re.split(r" *\| *", line.strip("| \n")) for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    head = next(row for row in rows if row[0] == "program")
+    assert head[1:] == list(TASKS), head
+    return {row[0].strip("`"): dict(zip(TASKS, row[1:])) for row in rows if row[0].startswith("`nmt-")}
+
+
+with tempfile.TemporaryDirectory() as folder:
+
+    def file(name, text):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    words = ["red", "blue", "green", "old", "new", "house", "river", "dog"]
+    lines = [f"{a} {b} {words[(i + k) % 8]}" for i, a in enumerate(words) for k, b in enumerate(words)]
+    source, target = file("text.en", "\n".join(lines) + "\n"), file("text.de", "\n".join(line[::-1] for line in lines) + "\n")
+    columns = file("columns", "\n\n".join("\n".join(f"{word} {word[0]}" for word in line.split()) for line in lines) + "\n")
+    labeled = file("labeled", "".join(f"{line[0]}\t{line}\n" for line in lines))
+    small = ["--dim-emb", "8", "--dim-rnn", "8", "--unit", "lrn", "--after", "2u", "--save-freq", "1u", "--threads", "1", "--valid-freq", "2u", "--quiet"]
+    data = {"translation": [source, target, "--dim-vocabs", "60", "--valid-lines", "4", "--enc-depth", "1", "--dec-depth", "1"],
+            "language model": ["--task", "language-model", source, "--valid-sets", source, "--dim-vocabs", "40", "--dec-depth", "1"],
+            "tagger": ["--task", "tagging", columns],
+            "classifier": ["--task", "classification", labeled, "--dim-vocabs", "40"]}  # fmt: skip
+    models = {task: os.path.join(folder, task.replace(" ", "-")) for task in TASKS}
+    for task, model in models.items():
+        code, _, err = run("nmt-train", *data[task], "--model", model, *small)
+        assert code == 0, (task, err)
+
+    def arguments(program, task):
+        """A use that succeeds if the program takes the model, the output and the input."""
+        model, new = models[task], os.path.join(folder, f"{program} {task}")
+        return {"nmt-score": [model, source] if task == "language model" else [model, source, target],
+                "nmt-convert": [model, new, "--no-check"],
+                "nmt-average": [model, new, "--last", "1"],
+                "nmt-distill": ["--teacher", model, "--output", new, "--train-sets", source, "--valid-sets", source, target, "--dry-run"],
+                "nmt-serve": ["en-de=" + model, "--port", "0"]}.get(program, [model])  # fmt: skip
+
+    def answer(program, task):
+        command, text = arguments(program, task), "\n".join(lines[:2]) + "\n"
+        if program != "nmt-serve":
+            return run(program, *command, stdin=text)
+        server = subprocess.Popen([os.path.join(PROGRAMS, program), *command], stderr=subprocess.PIPE, text=True)
+        err = ""
+        for line in server.stderr:
+            err += line
+            if "listening on" in line:
+                server.terminate()
+        return server.wait(timeout=60), "", err
+
+    found = table()
+    built = {path.name for path in pathlib.Path(PROGRAMS).glob("nmt-*")}
+    assert set(found) | {"nmt-train", "nmt-bench", "nmt-bleu", "nmt-vocab"} >= built, built - set(found)
+    for program, row in found.items():
+        if program not in built:
+            continue  # nmt-serve, in a build without its libraries
+        for task, takes in row.items():
+            assert takes in ("yes", "no", "`--lm`"), (program, takes)
+            code, out, err = answer(program, task)
+            if takes == "yes":
+                assert code == 0, (program, task, code, err)
+            else:
+                errors = [line for line in err.splitlines() if line.startswith("error: ")]
+                assert code == 2 and out == "" and len(errors) == 1, (program, task, code, out, err)
+                expected = " or ".join(TASKS[other] for other, taken in row.items() if taken == "yes")
+                assert f"{models[task]} is {TASKS[task]}; expected {expected}" in errors[0], (program, task, errors)
+    code, out, err = run("nmt-translate", models["translation"], "--lm", models["tagger"], stdin="a\n")
+    assert code == 2 and f"is a tagger; expected a language model" in err, (code, err)
+    for program in ("nmt-info", "nmt-report", "nmt-convert"):
+        assert "translation or language model" in run(program, "--help")[1].replace("\n", " "), program
+print("passed")

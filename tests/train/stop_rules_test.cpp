@@ -1,0 +1,48 @@
+#include "train/stop_rules.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace nmt::train {
+namespace {
+
+TEST(StopRules, TheFirstRuleThatHoldsIsNamed) {
+  TrainSpec spec;
+  spec.after = "10e,100u,2Kt";
+  spec.early_stopping = 3;
+  spec.max_minutes = 2;
+  const std::vector<Period> after = parse_periods(spec.after, "after");
+  TrainingState state;
+  state.best_metric = "bleu";
+  const auto why = [&](double seconds = 0, double ending = 0) {
+    return finished(spec, after, state, seconds, ending);
+  };
+  state.progress = {99, 9.9, 1999};
+  state.stalled = 2;
+  EXPECT_EQ(why(119), "");
+  EXPECT_EQ(why(120), "2.0 of 2.0 minutes (max-minutes)");
+  EXPECT_EQ(why(90, 29.9), "");
+  EXPECT_EQ(why(90, 30), "1.5 of 2.0 minutes (max-minutes)");
+  state.stalled = 3;
+  EXPECT_EQ(why(120), "3 validations without a better bleu (early-stopping)");
+  state.progress.labels = 2000;
+  EXPECT_EQ(why(120), "target label 2000 of 2000 (after)");
+  state.progress.updates = 101;
+  EXPECT_EQ(why(120), "update 101 of 100 (after)");
+  state.progress.epochs = 10;
+  EXPECT_EQ(why(120), "epoch 10 of 10 (after)");
+}
+
+TEST(StopRules, ZeroIsNoRule) {
+  TrainSpec spec;
+  spec.early_stopping = 0;
+  spec.max_minutes = 0;
+  TrainingState state;
+  state.progress = {1'000'000, 1000, 1'000'000'000};
+  state.stalled = 1000;
+  EXPECT_EQ(finished(spec, {}, state, 1e9, 1e9), "");
+}
+
+}  // namespace
+}  // namespace nmt::train
