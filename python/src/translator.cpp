@@ -33,12 +33,12 @@ std::vector<std::vector<Translation>> lists(std::vector<Translation>&& translati
 
 void load(Translator* self, const std::vector<std::string>& models, const Settings& settings,
           bool attention) {
-  const nb::gil_scoped_release released;
+  const Released released;
   new (self) Translator(Translator::ensemble(models, options_of(settings, attention)));
 }
 
 Translator with(const Translator& self, const Settings& settings, bool attention) {
-  const nb::gil_scoped_release released;
+  const Released released;
   return self.with(options_of(settings, attention));
 }
 
