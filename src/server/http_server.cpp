@@ -390,6 +390,8 @@ void HttpServer::run() {
   for (int i = 1; i < impl.spec.http_threads; ++i) threads.emplace_back([&] { impl.io.run(); });
   impl.io.run();
   for (std::thread& thread : threads) thread.join();
+  error_code error;
+  impl.signals.clear(error);  // the next signal ends the process
 }
 
 }  // namespace nmt::server

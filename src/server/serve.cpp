@@ -80,6 +80,7 @@ void serve(const ServeSpec& spec) {
     log::info("model={} source={} target={}", entry.directory, entry.direction.source,
               entry.direction.target);
   http.run();
+  batcher.abandon();  // nobody can be answered any longer
   batcher.stop();
   log::info("stopped");
 }

@@ -467,6 +467,33 @@ class Serve(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertTrue(server.log[-1].endswith("stopped\n"), server.log[-3:])
 
+    def test_the_drain_time_and_further_signals_end_the_server(self):
+        """Sentences that wait are not translated when nobody can be answered any longer."""
+        body = json.dumps({"q": [f"{each} {line} {line} {line}" for each in "abcde" for line in self.lines] * 4,
+                           "source": "en", "target": "de"}).encode()
+        request = b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        for drain, further in (("0.5", 0), ("600", 1)):
+            server = Server(self.models, "--beam-size", "40", "--max-length-offset", "100", "--max-queue", "100000", "--mini-batch", "8",
+                            "--request-timeout", "600", "--drain-timeout", drain, "--cpu-threads", "1")
+            clients = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(8)]
+            for client in clients:
+                client.sendall(request)
+            end = time.monotonic() + 20
+            while server.metric("nmt_queue_sentences") < 6400 and time.monotonic() < end:
+                time.sleep(0.05)
+            begin = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            for _ in range(further):
+                time.sleep(0.5)
+                server.process.send_signal(signal.SIGTERM)
+            try:
+                self.assertEqual(server.process.wait(timeout=20), 0, (drain, time.monotonic() - begin))
+            finally:
+                server.process.kill()
+                server.stop()
+                for client in clients:
+                    client.close()
+
     def test_wrong_command_lines(self):
         empty = self.home / "empty"
         empty.mkdir()
