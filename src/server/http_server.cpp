@@ -134,7 +134,9 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     if (const auto length = parser_->content_length();
         length && *length > static_cast<std::uint64_t>(limits().max_body))
       return refuse_body();
-    if (!hold_body()) return refuse_and_close(503, "the server holds too many requests", true);
+    ++owner_.open_requests;
+    counted_ = true;
+    if (!has_room_for(parser_->content_length().value_or(0))) return refuse_for_room();
     if (beast::iequals(head[http::field::expect], "100-continue")) return invite_body();
     read_body();
   }
@@ -143,15 +145,17 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     refuse_and_close(413, fmt::format("the body exceeds {} bytes", limits().max_body));
   }
 
-  // Counts the bytes of the body that may come; false: there is no room for them.
+  void refuse_for_room() { refuse_and_close(503, "the server holds too many requests", true); }
+
+  bool has_room_for(std::uint64_t bytes) const {
+    return bytes == 0 || owner_.metrics.pending_bytes + static_cast<std::int64_t>(bytes) <=
+                             limits().max_pending_bytes;
+  }
+  // Counts what has arrived of the body. False: there is no room for it.
   bool hold_body() {
-    const auto length = parser_->content_length();
-    std::int64_t bytes = length ? static_cast<std::int64_t>(*length) : 0;
-    if (parser_->chunked()) bytes = limits().max_body;
-    ++owner_.open_requests;
-    counted_ = true;
-    held_ = bytes;
-    return (owner_.metrics.pending_bytes += bytes) <= limits().max_pending_bytes || bytes == 0;
+    const auto bytes = static_cast<std::int64_t>(parser_->get().body().size());
+    const std::int64_t added = bytes - std::exchange(held_, bytes);
+    return (owner_.metrics.pending_bytes += added) <= limits().max_pending_bytes || added == 0;
   }
   void release_request() {
     if (!counted_) return;
@@ -170,9 +174,17 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
 
   void read_body() {
     stream_.expires_after(duration(limits().read_timeout));
-    http::async_read(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](error_code error, std::size_t) { self->on_body(error); });
+    parser_->eager(true);
+    read_more_of_body();
+  }
+  void read_more_of_body() {
+    if (parser_->is_done()) return on_body({});
+    http::async_read_some(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](error_code error, std::size_t) {
+                            if (error) return self->on_body(error);
+                            if (!self->hold_body()) return self->refuse_for_room();
+                            self->read_more_of_body();
+                          });
   }
 
   void on_body(error_code error) {

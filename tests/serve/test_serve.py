@@ -341,6 +341,36 @@ class Serve(unittest.TestCase):
         answer = self.server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 20)
         self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer[:100])
 
+    def test_bodies_count_as_they_arrive(self):
+        """An announced length holds no room of --max-pending-bytes; only one that cannot fit is refused."""
+        head = b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\n"
+        with serving(self.models, "--max-body", "100000", "--max-pending-bytes", "150000") as server:
+            def announce(sent):
+                connection = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
+                connection.sendall(head + b"Content-Length: 90000\r\n\r\n" + b" " * sent)
+                return connection
+
+            idle = [announce(0) for _ in range(5)]
+            server.translate("a")
+            body = json.dumps({"q": "a", "source": "en", "target": "de"}).encode()
+            chunked = head + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+            self.assertTrue(server.raw(chunked).startswith(b"HTTP/1.1 200 "))
+            full = [announce(70000) for _ in range(2)]
+            end = time.monotonic() + 10
+            while server.metric("nmt_pending_bytes") < 140000 and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertEqual(server.metric("nmt_pending_bytes"), 140000)
+            large = json.dumps({"q": "a" * 20000, "source": "en", "target": "de"})
+            status, headers, _ = server.ask("POST", "/translate", large, {"Content-Type": "application/json"})
+            self.assertEqual((status, "Retry-After" in headers), (503, True))
+            answer = server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(large), large.encode()))
+            self.assertTrue(answer.startswith(b"HTTP/1.1 503 "), answer[:100])
+            for connection in [*idle, *full]:
+                connection.close()
+            while server.metric("nmt_pending_bytes") > 0 and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertEqual(server.ask("POST", "/translate", large, {"Content-Type": "application/json"})[0], 200)
+
     def test_slow_and_vanishing_clients(self):
         """Half-open connections and trickling headers end by the read time-out; others are served."""
         slow = [socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) for _ in range(50)]
@@ -504,6 +534,7 @@ class Serve(unittest.TestCase):
                                   (2, [self.models, f"en-de={self.models / 'en-de'}"]), (2, [self.models, "--port", port]),
                                   (2, [self.models, "--port", 70000]), (2, [self.models, "--host", "no.such.host.invalid"]),
                                   (2, [self.models, "--glossaries", "xx-yy=f"]), (2, [self.models, "--api-keys", "/nowhere"]),
+                                  (2, [self.models, "--max-body", 2000, "--max-pending-bytes", 1000]),
                                   (3, [self.models, "--glossaries", f"en-de={self.home / 'bad.tsv'}"])):
             done = subprocess.run([str(BIN / "nmt-serve"), "--port", "0", *map(str, arguments)], capture_output=True,
                                   text=True, timeout=SECONDS)
