@@ -131,6 +131,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     const auto& head = parser_->get();
     keep_alive_ = head.keep_alive() && !owner_.draining;
     is_head_ = head.method() == http::verb::head;
+    version_ = head.version() == 10 ? 10 : 11;
     if (const auto length = parser_->content_length();
         length && *length > static_cast<std::uint64_t>(limits().max_body))
       return refuse_body();
@@ -243,7 +244,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
   }
 
   void send(HttpResponse response, bool keep_alive) {
-    message_.emplace(static_cast<http::status>(response.status), 11);
+    message_.emplace(static_cast<http::status>(response.status), version_);
     message_->set(http::field::server, "nmt");
     message_->set(http::field::content_type, response.content_type);
     for (const auto& [name, value] : response.headers) message_->set(name, value);
@@ -317,6 +318,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
   std::int64_t open_ = 0, held_ = 0;
   std::size_t discarded_ = 0;
   std::uint64_t answers_ = 0, written_ = 0;
+  unsigned version_ = 11;  // of HTTP
   bool keep_alive_ = false, is_head_ = false, refused_ = false, counted_ = false, arrived_ = false;
 };
 

@@ -333,6 +333,20 @@ class Serve(unittest.TestCase):
                 self.assertRegex(answer, rb"^HTTP/1\.1 (4\d\d|503) ", cases[i % len(cases)][:40])
         self.assertEqual(self.server.ask("GET", "/health")[0], 200)
 
+    def test_versions_of_http(self):
+        """An answer has the version of its request, and says whether the connection stays open."""
+        for head, version, kept in (("HTTP/1.0", "1.0", False), ("HTTP/1.0\r\nConnection: keep-alive", "1.0", True),
+                                    ("HTTP/1.1", "1.1", True), ("HTTP/1.1\r\nConnection: close", "1.1", False)):
+            with socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) as connection:
+                connection.sendall(f"GET /health {head}\r\n\r\n".encode())
+                lines = connection.recv(65536).decode().split("\r\n")
+                self.assertEqual(lines[0], f"HTTP/{version} 200 OK")
+                shown = [line.lower() for line in lines if line.lower().startswith("connection:")]
+                self.assertEqual(shown, {("1.0", True): ["connection: keep-alive"], ("1.1", False): ["connection: close"]}.get((version, kept), []))
+                if kept:
+                    connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+                self.assertEqual(bool(connection.recv(65536)), kept)
+
     def test_large_bodies_are_not_read(self):
         head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         answer = self.server.raw(head + b"Content-Length: 100000000\r\n\r\n" + b"x" * 3_000_000)
