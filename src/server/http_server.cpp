@@ -34,6 +34,7 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t discard_limit = 4'000'000;  // bytes of a refused body that are read
+constexpr std::size_t watch_bytes = 4096;         // that are read at a time before an answer
 constexpr auto discard_timeout = std::chrono::seconds(2);
 constexpr auto accept_pause = std::chrono::milliseconds(100);  // after an error of accept()
 
@@ -222,15 +223,22 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     return request;
   }
 
-  // Notices when the client closes the connection before its answer is there.
+  // Notices when the client closes the connection, or its sending half, before its answer is there.
+  // What arrives before belongs to the next request.
   void watch() {
     stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this(),
                                                          canceled = canceled_](error_code error) {
       if (error || canceled != self->canceled_) return;
-      char byte = 0;
-      const auto got =
-          ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) *canceled = true;
+      beast::flat_buffer& buffer = self->buffer_;
+      const std::size_t room = std::min(buffer.max_size() - buffer.size(), watch_bytes);
+      if (room == 0) return;
+      const auto got = ::recv(self->stream_.socket().native_handle(), buffer.prepare(room).data(),
+                              room, MSG_DONTWAIT);
+      if (got > 0) buffer.commit(static_cast<std::size_t>(got));
+      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+        *canceled = true;
+      else
+        self->watch();
     });
   }
 

@@ -404,6 +404,34 @@ class Serve(unittest.TestCase):
         for connection in slow:
             connection.close()
 
+    def test_clients_that_vanish_behind_a_further_request_are_noticed(self):
+        body = json.dumps({"q": self.lines * 10, "source": "en", "target": "de"}).encode()
+        request = (b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                   % (len(body), body))
+        name = 'nmt_jobs_total{result="canceled"}'
+        with serving(self.models, "--beam-size", "20", "--mini-batch", "8", "--cpu-threads", "1") as server:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
+                connection.sendall(request)
+                while server.metric("nmt_queue_sentences") == 0:
+                    time.sleep(0.01)
+                connection.sendall(b"G")
+                time.sleep(0.2)
+            end = time.monotonic() + 5
+            while server.metric(name) == 0 and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertEqual(server.metric(name), 1)
+            with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
+                body = json.dumps({"q": self.lines[:8], "source": "en", "target": "de"}).encode()
+                connection.sendall(b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                                   % (len(body), body) + b"GET /hea")
+                time.sleep(0.05)
+                connection.sendall(b"lth HTTP/1.1\r\nConnection: close\r\n\r\n")
+                got = b""
+                while part := connection.recv(65536):
+                    got += part
+            self.assertEqual(re.findall(rb"HTTP/1\.1 (\d+)", got), [b"200", b"200"])
+            self.assertTrue(got.endswith(b'{"status":"ok"}'), got[-100:])
+
     def test_metrics_and_log_have_no_texts(self):
         self.server.translate("the secretword lamp")
         _, headers, body = self.server.ask("GET", "/metrics")
