@@ -34,7 +34,7 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t discard_limit = 4'000'000;  // bytes of a refused body that are read
-constexpr std::size_t watch_bytes = 4096;         // that are read at a time before an answer
+constexpr std::size_t ahead_bytes = 4096;         // of further requests that are read at a time
 constexpr auto discard_timeout = std::chrono::seconds(2);
 constexpr auto accept_pause = std::chrono::milliseconds(100);  // after an error of accept()
 
@@ -100,7 +100,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
         ++self->owner_.metrics.refused_connections;
         return self->refuse_and_close(503, "too many connections; try again later");
       }
-      self->read_header(self->limits().read_timeout);
+      self->read_header();
     });
   }
 
@@ -110,11 +110,23 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
 
   const Limits& limits() const { return owner_.spec.limits; }
 
-  void read_header(double timeout) {
+  // A connection may be idle for longer than a request may take to arrive.
+  void await_next_request() {
+    if (buffer_.size() > 0) return read_header();
+    stream_.expires_after(duration(limits().idle_timeout));
+    stream_.async_read_some(buffer_.prepare(ahead_bytes),
+                            [self = shared_from_this()](error_code error, std::size_t bytes) {
+                              if (error) return self->close();
+                              self->buffer_.commit(bytes);
+                              self->read_header();
+                            });
+  }
+
+  void read_header() {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(limits().max_header));
     parser_->body_limit(static_cast<std::uint64_t>(limits().max_body));
-    stream_.expires_after(duration(timeout));
+    stream_.expires_after(duration(limits().read_timeout));
     http::async_read_header(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](error_code error, std::size_t) { self->on_header(error); });
@@ -230,7 +242,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
                                                          canceled = canceled_](error_code error) {
       if (error || canceled != self->canceled_) return;
       beast::flat_buffer& buffer = self->buffer_;
-      const std::size_t room = std::min(buffer.max_size() - buffer.size(), watch_bytes);
+      const std::size_t room = std::min(buffer.max_size() - buffer.size(), ahead_bytes);
       if (room == 0) return;
       const auto got = ::recv(self->stream_.socket().native_handle(), buffer.prepare(room).data(),
                               room, MSG_DONTWAIT);
@@ -280,7 +292,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     if (error) return;
     if (refused_) return discard();
     if (!again) return close();
-    read_header(limits().idle_timeout);
+    await_next_request();
   }
 
   void refuse_and_close(int status, const std::string& message, bool retry = false) {

@@ -404,6 +404,18 @@ class Serve(unittest.TestCase):
         for connection in slow:
             connection.close()
 
+    def test_headers_on_a_kept_connection_have_the_time_of_a_request(self):
+        """--idle-timeout (3 s) is for connections without a request, --read-timeout (1 s) for a header that trickles."""
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) as connection:
+            for pause in (1.5, 0.3):
+                connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+                self.assertIn(b"200 OK", connection.recv(65536))
+                time.sleep(pause)
+            connection.sendall(b"GET /hea")
+            begin = time.monotonic()
+            self.assertEqual(connection.recv(65536), b"")
+            self.assertLess(time.monotonic() - begin, 2.3)
+
     def test_clients_that_vanish_behind_a_further_request_are_noticed(self):
         body = json.dumps({"q": self.lines * 10, "source": "en", "target": "de"}).encode()
         request = (b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
