@@ -46,6 +46,26 @@ std::string text_of(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
+// The path and the query of "http://host/path?query", the form of requests through a proxy.
+std::string without_host(const std::string& target) {
+  for (const beast::string_view scheme : {"http://", "https://"}) {
+    if (target.size() < scheme.size() ||
+        !beast::iequals(beast::string_view(target).substr(0, scheme.size()), scheme))
+      continue;
+    const std::size_t end = std::min(target.find_first_of("/?", scheme.size()), target.size());
+    return target[end] == '/' ? target.substr(end) : "/" + target.substr(end);
+  }
+  return target;
+}
+
+// Removes the empty lines that a server should ignore before a request (RFC 9112, 2.2).
+void skip_empty_lines(beast::flat_buffer& buffer) {
+  const auto* const data = static_cast<const char*>(buffer.data().data());
+  std::size_t at = 0;
+  while (at + 1 < buffer.size() && data[at] == '\r' && data[at + 1] == '\n') at += 2;
+  buffer.consume(at);
+}
+
 }  // namespace
 
 /// What all connections share. The members above `io` outlive the connections in it.
@@ -100,7 +120,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
         ++self->owner_.metrics.refused_connections;
         return self->refuse_and_close(503, "too many connections; try again later");
       }
-      self->read_header();
+      self->begin_request();
     });
   }
 
@@ -112,13 +132,28 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
 
   // A connection may be idle for longer than a request may take to arrive.
   void await_next_request() {
-    if (buffer_.size() > 0) return read_header();
+    if (buffer_.size() > 0) return begin_request();
     stream_.expires_after(duration(limits().idle_timeout));
     stream_.async_read_some(buffer_.prepare(ahead_bytes),
                             [self = shared_from_this()](error_code error, std::size_t bytes) {
                               if (error) return self->close();
                               self->buffer_.commit(bytes);
-                              self->read_header();
+                              self->begin_request();
+                            });
+  }
+
+  void begin_request() {
+    stream_.expires_after(duration(limits().read_timeout));
+    read_first_line();
+  }
+  void read_first_line() {
+    skip_empty_lines(buffer_);
+    if (buffer_.size() > 1) return read_header();
+    stream_.async_read_some(buffer_.prepare(ahead_bytes),
+                            [self = shared_from_this()](error_code error, std::size_t bytes) {
+                              if (error) return self->close();
+                              self->buffer_.commit(bytes);
+                              self->read_first_line();
                             });
   }
 
@@ -126,7 +161,6 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(limits().max_header));
     parser_->body_limit(static_cast<std::uint64_t>(limits().max_body));
-    stream_.expires_after(duration(limits().read_timeout));
     http::async_read_header(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](error_code error, std::size_t) { self->on_header(error); });
@@ -145,6 +179,13 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     keep_alive_ = head.keep_alive() && !owner_.draining;
     is_head_ = head.method() == http::verb::head;
     version_ = head.version() == 10 ? 10 : 11;
+    if (const auto coding = head[http::field::transfer_encoding];
+        head.count(http::field::transfer_encoding) > 1 ||
+        (!coding.empty() && !beast::iequals(coding, "chunked")))
+      return refuse_and_close(501, "only the transfer coding chunked is supported");
+    if (const auto coding = head[http::field::content_encoding];
+        !coding.empty() && !beast::iequals(coding, "identity"))
+      return refuse_and_close(415, "encoded bodies are not supported; send the body as it is");
     if (const auto length = parser_->content_length();
         length && *length > static_cast<std::uint64_t>(limits().max_body))
       return refuse_body();
@@ -225,7 +266,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     if (!arrived_) return request;
     const auto& head = parser_->get();
     request.method = text_of(head.method_string());
-    const std::string target = text_of(head.target());
+    const std::string target = without_host(text_of(head.target()));
     const std::size_t question = target.find('?');
     request.path = target.substr(0, question);
     if (question != std::string::npos) request.query = target.substr(question + 1);

@@ -347,6 +347,25 @@ class Serve(unittest.TestCase):
                     connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
                 self.assertEqual(bool(connection.recv(65536)), kept)
 
+    def test_forms_of_requests(self):
+        def statuses(data):
+            return [int(each) for each in re.findall(rb"HTTP/1\.1 (\d+) ", self.server.raw(data))]
+
+        end = b" HTTP/1.1\r\nConnection: close\r\n\r\n"
+        for target, status in ((b"http://localhost:5000/health", 200), (b"HTTP://x/health?a=b", 200), (b"http://x", 200), (b"http://x?a", 200),
+                               (b"https://x/nothing", 404), (b"ftp://x/health", 404)):
+            self.assertEqual(statuses(b"GET " + target + end), [status], target)
+        self.assertEqual(statuses(b"\r\n\r\nGET /health HTTP/1.1\r\n\r\n\r\nGET /health" + end), [200, 200])
+        self.assertEqual(statuses(b"\r\r\nGET /health" + end), [400])
+        body = json.dumps({"q": "a", "source": "en", "target": "en"}).encode()
+        head = b"POST /translate HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        chunks = b"\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        for coding, status in ((b"chunked", 200), (b"Chunked", 200), (b"gzip, chunked", 501), (b"gzip", 501),
+                               (b"chunked\r\nTransfer-Encoding: gzip", 501)):
+            self.assertEqual(statuses(head + b"Transfer-Encoding: " + coding + chunks), [status], coding)
+        for coding, status in ((b"identity", 200), (b"gzip", 415)):
+            self.assertEqual(statuses(head + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s" % (coding, len(body), body)), [status])
+
     def test_large_bodies_are_not_read(self):
         head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         answer = self.server.raw(head + b"Content-Length: 100000000\r\n\r\n" + b"x" * 3_000_000)
