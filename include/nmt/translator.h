@@ -113,7 +113,8 @@ class Translator {
   std::int64_t translate(const ReadLine& read, const WriteTranslation& write);
   /// Translates the lines of a file into another, in the output format of nmt-translate. The output
   /// appears whole or not at all. Returns the number of lines. Errors: as translate(); (usage): a
-  /// file cannot be opened; (failed): the output cannot be written.
+  /// file cannot be opened, the output is the input, or a name is "" or "-"; (failed): the output
+  /// cannot be written.
   std::int64_t translate_file(const std::string& input, const std::string& output,
                               const ShouldStop& stop = {});
   /// Number of preceding lines of the document that the model reads with each line; 0: none.

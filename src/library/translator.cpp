@@ -40,6 +40,12 @@ Translation public_translation(Output&& output, const Vocabulary& vocabulary) {
   return result;
 }
 
+// Standard input and output are those of the program that uses the library.
+void expect_file(const char* what, const std::string& path) {
+  if (path.empty() || path == "-")
+    fail(ExitStatus::usage, "translate_file: {} '{}'; expected the name of a file", what, path);
+}
+
 }  // namespace
 
 namespace library {
@@ -146,7 +152,10 @@ std::int64_t Translator::translate(const ReadLine& read, const WriteTranslation&
 
 std::int64_t Translator::translate_file(const std::string& input, const std::string& output,
                                         const ShouldStop& stop) {
+  expect_file("input", input);
+  expect_file("output", output);
   app::LineInput lines(input, {});
+  lines.expect_other(output);
   LineWriter writer(output);
   const std::lock_guard lock(impl_->shared->one_call);
   impl_->open.on_batch(library::stop_between_batches(stop));

@@ -10,9 +10,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -215,6 +218,28 @@ TEST_F(FacadeTest, members_that_are_not_set_are_those_of_the_loaded_models) {
     EXPECT_STREQ(error.what(),
                  "max-length: 4 differs from the loaded models, which have max-length: 3");
   }
+}
+
+TEST_F(FacadeTest, files_are_named_and_distinct) {
+  Translator translator(path, {.max_length_factor = 1, .cpu_threads = 1});
+  const std::string input = path + "/in", link = path + "/link", output = path + "/out";
+  std::ofstream(input) << "the house\n";
+  std::filesystem::create_symlink(input, link);
+  using Names = std::pair<std::string, std::string>;
+  for (const auto& [from, to] : {Names{"", output}, Names{"-", output}, Names{input, ""},
+                                 Names{input, "-"}, Names{input, input}, Names{input, link}}) {
+    try {
+      translator.translate_file(from, to);
+      FAIL() << from << " " << to;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage) << error.what();
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(output));
+  std::string text;
+  std::getline(std::ifstream(input), text);
+  EXPECT_EQ(text, "the house");
+  EXPECT_EQ(translator.translate_file(input, output), 1);
 }
 
 TEST_F(FacadeTest, a_stopped_call_leaves_a_usable_translator) {
