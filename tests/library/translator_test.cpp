@@ -5,6 +5,7 @@
 #include "nmt/error.h"
 #include "nmt/log.h"
 #include "nmt/scorer.h"
+#include "nmt/version.h"
 #include "tests/support/engine.h"
 #include "text/vocabulary/train_vocabulary.h"
 
@@ -218,6 +219,18 @@ TEST_F(FacadeTest, members_that_are_not_set_are_those_of_the_loaded_models) {
     EXPECT_STREQ(error.what(),
                  "max-length: 4 differs from the loaded models, which have max-length: 3");
   }
+}
+
+TEST_F(FacadeTest, the_first_log_line_has_the_class_and_the_version) {
+  std::vector<std::string> logged;
+  set_log_level(LogLevel::info);
+  set_log_handler([&](LogLevel, const std::string& message) { logged.push_back(message); });
+  const Translator translator(path, {.cpu_threads = 1});
+  set_log_handler({});
+  set_log_level(LogLevel::error);
+  ASSERT_FALSE(logged.empty());
+  EXPECT_EQ(logged.front().find(std::string("nmt::Translator ") + version() + " on cpu"), 0u)
+      << logged.front();
 }
 
 TEST_F(FacadeTest, files_are_named_and_distinct) {
