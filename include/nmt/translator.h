@@ -98,9 +98,9 @@ class Translator {
   /// Translates each line; result i belongs to lines[i]. Lines are UTF-8 without line ends; invalid
   /// bytes become U+FFFD. A blank line becomes an empty translation. Errors (data): a line that
   /// contains a line feed; (memory): as the constructor; (interrupted): `stop` returned true. After
-  /// an error the object is usable.
+  /// an error the object is usable. `first` is the number that messages give lines[0].
   std::vector<Translation> translate(const std::vector<std::string>& lines,
-                                     const ShouldStop& stop = {});
+                                     const ShouldStop& stop = {}, std::int64_t first = 1);
   /// The same for a single line.
   Translation translate_line(const std::string& line);
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -100,7 +101,17 @@ def as_lines(name: str, lines: Any) -> list[str]:
     return texts
 
 
-def batch_settings(max_batch_size: int, batch_type: str) -> dict[str, str]:
+def batch_size(call: str, value: int | None) -> int:
+    """A number of sentences; 0 and None: the default."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 0:
+        raise UsageError(f"{call}: max_batch_size={value!r}; expected a number from 0, which is the "
+                         "default")
+    return operator.index(value)
+
+
+def batch_settings(call: str, max_batch_size: int | None, batch_type: str) -> dict[str, str]:
     if batch_type != "examples":
         raise UsageError(f"batch_type: '{batch_type}'; expected 'examples'")
-    return settings_of({"mini_batch": max_batch_size or None})
+    return settings_of({"mini_batch": batch_size(call, max_batch_size) or None})

@@ -53,7 +53,7 @@ class Scoring:
         one_each = all(isinstance(each, str) for each in given)
         lists: list[list[str]] = [[str(each)] if one_each else as_lines("target", each)
                                   for each in given]
-        settings = {**batch_settings(max_batch_size, batch_type),
+        settings = {**batch_settings("score_batch", max_batch_size, batch_type),
                     **settings_of({"alignment": alignment, "length_penalty": length_penalty,
                                    "normalize": normalize, "coverage_penalty": coverage_penalty})}
         scorer = self._scorer(settings, return_attention)

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _nmt
-from ._models import (AsyncResult, Background, Path, as_lines, batch_settings, loading_settings,
-                      model_paths)
+from ._models import (AsyncResult, Background, Path, as_lines, batch_settings, batch_size,
+                      loading_settings, model_paths)
 from ._options import refuse, settings_of
 from ._scoring import LOADING, Scoring, Targets
 from .errors import UsageError
-from .parameters import ScoringParameters, SearchParameters
+from .parameters import ScoringParameters, SearchParameters, StreamParameters
 from .results import ExecutionStats, ScoringResult, TranslationResult
 
 if TYPE_CHECKING:
@@ -107,19 +107,29 @@ class Translator:
             self._prepare("translate_batch_async", source, **parameters)[0])
 
     def translate_iterable(self, source: Iterable[str], max_batch_size: int = 64,
-                           **parameters: Any) -> Iterator[TranslationResult]:
+                           **parameters: Unpack[StreamParameters]) -> Iterator[TranslationResult]:
         """Translates a stream of lines of any length, 100 batches at a time. The stream is one
         text: context sentences may be lines of an earlier window. A line may end with its line
-        end, as those of an open file do. TypeError: a single string."""
+        end, as those of an open file do. max_batch_size: 0 is the default. TypeError: a single
+        string."""
         if isinstance(source, str):
             raise TypeError("translate_iterable: a string; expected an iterable of lines")
-        lines = (line.removesuffix("\n").removesuffix("\r") for line in source)
+        size = batch_size("translate_iterable", max_batch_size) or 64
+        prepared = self._search("translate_iterable", max_batch_size=size, **parameters)
+        return self._windows(iter(source), 100 * size, *prepared)
+
+    def _windows(self, source: Iterator[str], size: int, native: _nmt.Translator, hypotheses: int,
+                 scores: bool, attention: bool) -> Iterator[TranslationResult]:
+        context = self.context_sentences
         before: list[str] = []  # translated again, as the context of the window
-        while window := list(itertools.islice(lines, 100 * max_batch_size)):
-            results = self._prepare("translate_iterable", before + window,
-                                    max_batch_size=max_batch_size, **parameters)[0](None)
-            yield from results[len(before):]
-            before = (before + window)[-self.context_sentences:] if self.context_sentences else []
+        first = 1
+        while window := as_lines("source", itertools.islice(source, size)):
+            lines = before + [line.removesuffix("\n").removesuffix("\r") for line in window]
+            results = native.translate(lines, None, first - len(before))
+            yield from (TranslationResult(each[:hypotheses], scores, attention)
+                        for each in results[len(before):])
+            before = lines[-context:] if context else []
+            first += len(window)
 
     def translate_file(self, source_path: Path, output_path: Path,
                        **parameters: Any) -> ExecutionStats:
@@ -196,7 +206,7 @@ class Translator:
             "n_best": True if num_hypotheses > 1 else None,
             "max_length_factor": None if max_decoding_length is None else 0,
             "max_length_offset": max_decoding_length})
-        changes.update(batch_settings(max_batch_size, batch_type))
+        changes.update(batch_settings(call, max_batch_size, batch_type))
         return (self._variant(changes, return_attention), num_hypotheses, return_scores,
                 return_attention)
 

@@ -38,6 +38,30 @@ def test_translations_are_those_of_the_program(translator, model, lines):
         list(translator.translate_iterable("one sentence"))
 
 
+def test_streams_are_checked_at_the_call(translator, lines):
+    for size in (-1, 1.5, True):
+        with pytest.raises(nmt.UsageError, match=f"max_batch_size={size}"):
+            translator.translate_iterable(lines, max_batch_size=size)
+        with pytest.raises(nmt.UsageError, match=f"max_batch_size={size}"):
+            translator.translate_batch(lines, max_batch_size=size)
+    with pytest.raises(nmt.UsageError, match="num_hypotheses"):
+        translator.translate_iterable(lines, num_hypotheses=5)
+    with pytest.raises(TypeError, match="beam_sise"):
+        translator.translate_iterable(lines, beam_sise=1)
+    expected = texts(translator.translate_batch(lines))
+    for size in (0, None):
+        assert texts(translator.translate_iterable(lines, max_batch_size=size)) == expected
+    assert texts(translator.translate_iterable(lines, max_batch_size=np.int64(1))) == expected
+
+
+def test_messages_have_the_numbers_of_the_stream(translator):
+    lines = ["a"] * 250 + ["one\ntwo"]
+    with pytest.raises(nmt.DataError, match="line 251 contains a line feed"):
+        list(translator.translate_iterable(lines, max_batch_size=1))
+    with pytest.raises(TypeError, match="contains int; expected str"):
+        list(translator.translate_iterable(["a", 1]))
+
+
 def test_context_sentences(corpus, lines, tmp_path, translator):
     nmt.train(train_sets=[corpus / "train.en", corpus / "train.de"], model=tmp_path / "model",
               context_sentences=2, max_length=150, after="30u", **TRAINING)

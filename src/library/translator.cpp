@@ -119,7 +119,7 @@ Translator& Translator::operator=(Translator&&) noexcept = default;
 Translator::~Translator() = default;
 
 std::vector<Translation> Translator::translate(const std::vector<std::string>& lines,
-                                               const ShouldStop& stop) {
+                                               const ShouldStop& stop, std::int64_t first) {
   std::vector<Translation> result;
   result.reserve(lines.size());
   const std::span<const std::string> all(lines);
@@ -127,7 +127,7 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
   for (std::size_t begin = 0; begin < lines.size(); begin += window())
     for (Translation& each :
          impl_->translate(all.subspan(begin, std::min(window(), lines.size() - begin)), document,
-                          static_cast<std::int64_t>(begin) + 1, stop))
+                          first + static_cast<std::int64_t>(begin), stop))
       result.push_back(std::move(each));
   return result;
 }
