@@ -58,11 +58,16 @@ def loading_settings(device: str, device_index: int | None, compute_type: str, i
                              "only 'cuda' has an index")
         device = f"cuda:{device_index}"
     settings = settings_of(options)
-    settings.update(device=device, precision=COMPUTE_TYPES[compute_type])
-    if inter_threads:
-        settings["workers"] = str(inter_threads)
-    if intra_threads:
-        settings["cpu-threads"] = str(intra_threads)
+    named = {"precision": ("compute_type", COMPUTE_TYPES[compute_type], "auto"),
+             "workers": ("inter_threads", str(inter_threads or 0), "0"),
+             "cpu-threads": ("intra_threads", str(intra_threads or 0), "0")}
+    for option, (name, value, default) in named.items():
+        if value == default:
+            continue
+        if settings.setdefault(option, value) != value:
+            raise UsageError(f"{option.replace('-', '_')}: '{settings[option]}' with {name}: "
+                             f"'{value}', which is the same option; give one of them")
+    settings["device"] = device
     return settings
 
 

@@ -121,6 +121,28 @@ def test_options_of_the_constructor(model, lines):
     assert texts(translator.translate_batch(lines)) == expected.splitlines()
 
 
+def test_two_names_of_an_option(model, lines):
+    """compute_type, inter_threads and intra_threads are options of nmt-translate too."""
+    expected = texts(nmt.Translator(model, compute_type="int8", intra_threads=1).translate_batch(
+        lines, return_scores=True))
+    for options in ({"precision": "int8", "cpu_threads": 1, "workers": 1},
+                    {"precision": "int8", "compute_type": "int8", "cpu_threads": 1,
+                     "intra_threads": 1}):
+        translator = nmt.Translator(model, **options)
+        assert texts(translator.translate_batch(lines)) == expected
+    int8 = nmt.Translator(model, precision="int8").translate_batch(lines[:5], return_scores=True)
+    float32 = nmt.Translator(model, precision="float32").translate_batch(lines[:5],
+                                                                         return_scores=True)
+    assert [each.scores[0] for each in int8] != [each.scores[0] for each in float32]
+    for options, name in (({"precision": "nonsense"}, "precision"),
+                          ({"precision": "int8", "compute_type": "float32"}, "compute_type"),
+                          ({"cpu_threads": 1, "intra_threads": 2}, "intra_threads"),
+                          ({"workers": 1, "inter_threads": 2}, "inter_threads")):
+        for loader in (nmt.Translator, nmt.Scorer):
+            with pytest.raises(nmt.UsageError, match=name):
+                loader(model, **options)
+
+
 def test_attention_and_alignment(translator, lines):
     results = translator.translate_batch(lines, return_attention=True, alignment="subword")
     for line, result in zip(lines, results):
