@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import operator
 import os
+import queue
+import threading
+import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future
 from typing import Any, Generic, TypeVar, Union
 
 from . import _nmt
@@ -20,6 +23,31 @@ COMPUTE_TYPES = {"default": "auto", "auto": "auto", "float32": "float32", "bfloa
                  "int8": "int8", "tf32": "tf32"}
 
 
+#: What waits for a thread of calls; None ends it.
+Calls = queue.SimpleQueue[Union["tuple[Future[Any], Callable[[_nmt.Stop], Any], _nmt.Stop]", None]]
+
+BACKGROUNDS: weakref.WeakSet[Background] = weakref.WeakSet()
+
+
+def run_calls(calls: Calls) -> None:
+    while (item := calls.get()) is not None:
+        call, compute, stop = item
+        if call.set_running_or_notify_cancel():
+            try:
+                call.set_result(compute(stop))
+            except BaseException as error:
+                call.set_exception(error)
+        del item, call, compute, stop  # which the results of the next call need not outlive
+
+
+def forget_threads() -> None:
+    for background in list(BACKGROUNDS):
+        background.forget_thread()
+
+
+os.register_at_fork(after_in_child=forget_threads)
+
+
 class AsyncResult(Generic[Result]):
     """One result of a call with asynchronous=True."""
 
@@ -31,8 +59,13 @@ class AsyncResult(Generic[Result]):
         return self._call.done()
 
     def result(self, timeout: float | None = None) -> Result:
-        """Waits for the result. Raises what the call raised, or TimeoutError."""
-        return self._call.result(timeout)[self._index]
+        """Waits for the result. Raises what the call raised, or TimeoutError. Ctrl-C stops the
+        call after the current batch."""
+        try:
+            return self._call.result(timeout)[self._index]
+        except KeyboardInterrupt:
+            self._stop.set()
+            raise
 
     def cancel(self) -> None:
         """Stops the whole call; its results raise StoppedError or CancelledError."""
@@ -72,21 +105,41 @@ def loading_settings(device: str, device_index: int | None, compute_type: str, i
 
 
 class Background:
-    """Runs calls one after another in a thread of its own."""
+    """Runs calls one after another in a thread of its own. It is a daemon thread, so that the end
+    of the program stops its calls instead of waiting for all of them."""
 
     def __init__(self, name: str) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._name = name
+        self._lock = threading.Lock()
+        self._calls: Calls | None = None
+        BACKGROUNDS.add(self)
+
+    def forget_thread(self) -> None:
+        """In the child of a fork, which has no other threads than its own."""
+        self._lock = threading.Lock()
+        self._calls = None
+
+    def _start(self, compute: Callable[[_nmt.Stop], list[Result]]) -> tuple[
+            Future[list[Result]], _nmt.Stop]:
+        call: Future[list[Result]] = Future()
+        stop = _nmt.Stop()
+        with self._lock:
+            if self._calls is None:
+                self._calls = queue.SimpleQueue()
+                threading.Thread(target=run_calls, args=(self._calls,), name=self._name,
+                                 daemon=True).start()
+                weakref.finalize(self, self._calls.put, None).atexit = False
+            self._calls.put((call, compute, stop))
+        return call, stop
 
     def submit(self, compute: Callable[[_nmt.Stop], list[Result]],
                count: int) -> list[AsyncResult[Result]]:
-        stop = _nmt.Stop()
-        call = self._executor.submit(compute, stop)
+        call, stop = self._start(compute)
         return [AsyncResult(call, index, stop) for index in range(count)]
 
     async def run(self, compute: Callable[[_nmt.Stop], list[Result]]) -> list[Result]:
         """Awaits a call; cancellation of the task stops it after the current batch."""
-        stop = _nmt.Stop()
-        call = self._executor.submit(compute, stop)
+        call, stop = self._start(compute)
         try:
             return await asyncio.wrap_future(call)
         except (asyncio.CancelledError, CancelledError):

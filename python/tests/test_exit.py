@@ -82,3 +82,46 @@ def test_the_end_of_python_stops_calls_of_daemon_threads(model, corpus, tmp_path
     assert time.monotonic() - begin < 60
     if script is TRAIN:
         assert list((tmp_path / "model" / "checkpoints").iterdir())
+
+
+ASYNCHRONOUS = """
+import nmt, os, signal, sys, threading, time
+translator = nmt.Translator(sys.argv[1])
+lines = open(sys.argv[2]).read().splitlines() * 500
+calls = [translator.translate_batch(lines, asynchronous=True) for _ in range(4)]
+if sys.argv[3] == "Ctrl-C":
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        calls[0][0].result()
+    except KeyboardInterrupt:
+        print("interrupted")
+    try:
+        calls[0][0].result(20)
+    except nmt.StoppedError:
+        print("stopped")
+"""
+
+
+@pytest.mark.parametrize("how, printed", [("end", ""), ("Ctrl-C", "interrupted\nstopped\n")])
+def test_asynchronous_calls_do_not_hold_up_the_end(model, corpus, how, printed):
+    begin = time.monotonic()
+    done = run(ASYNCHRONOUS, model, corpus / "train.en", how)
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
+    assert time.monotonic() - begin < 20
+
+
+FORK = """
+import nmt, os, sys
+translator = nmt.Translator(sys.argv[1], cpu_threads=1)
+assert translator.translate_batch(["a"], asynchronous=True)[0].result(60).hypotheses
+child = os.fork()
+if child == 0:
+    assert translator.translate_batch(["a"], asynchronous=True)[0].result(60).hypotheses
+else:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_the_child_of_a_fork_has_a_thread_of_its_own(model):
+    done = run(FORK, model)
+    assert done.returncode == 0, done.stderr
