@@ -42,8 +42,8 @@ class Scoring:
                 batch_type: str = "examples", return_attention: bool = False,
                 alignment: str | None = None, length_penalty: float | None = None,
                 normalize: float | None = None, coverage_penalty: float | None = None,
-                **others: Any) -> Callable[[_nmt.Stop | None], Any]:
-        """The call, ready to run."""
+                **others: Any) -> tuple[Callable[[_nmt.Stop | None], Any], int]:
+        """The call, ready to run, and the number of its results."""
         refuse("score_batch", others, UNSUPPORTED)
         sources = as_lines("source", source)
         given = list(target) if not isinstance(target, (str, bytes)) else as_lines("target", target)
@@ -64,15 +64,15 @@ class Scoring:
                        for scores, texts in zip(scorer.score(sources, lists, stop), lists)]
             return [result[0] for result in results] if one_each else results
 
-        return compute
+        return compute, len(sources)
 
     def call(self, source: Sequence[str], target: Targets, asynchronous: bool,
              parameters: dict[str, Any]) -> Any:
-        compute = self.prepare(source, target, **parameters)
+        compute, count = self.prepare(source, target, **parameters)
         if asynchronous:
-            return self._background.submit(compute, len(source))
+            return self._background.submit(compute, count)
         return compute(None)
 
     async def call_async(self, source: Sequence[str], target: Targets,
                          parameters: dict[str, Any]) -> Any:
-        return await self._background.run(self.prepare(source, target, **parameters))
+        return await self._background.run(self.prepare(source, target, **parameters)[0])

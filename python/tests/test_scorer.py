@@ -53,8 +53,9 @@ def test_attention(scorer, translator, pairs):
 
 def test_asynchronous_calls(scorer, pairs):
     expected = scorer.score_batch(pairs[0][:5], pairs[1][:5])
-    results = scorer.score_batch(pairs[0][:5], pairs[1][:5], asynchronous=True)
-    assert [each.result(60).score for each in results] == [each.score for each in expected]
+    for source, target in (pairs[0][:5], pairs[1][:5]), (iter(pairs[0][:5]), iter(pairs[1][:5])):
+        results = scorer.score_batch(source, target, asynchronous=True)
+        assert [each.result(60).score for each in results] == [each.score for each in expected]
 
 
 def test_errors(scorer, model):
