@@ -57,7 +57,8 @@ class Scoring:
                     **settings_of({"alignment": alignment, "length_penalty": length_penalty,
                                    "normalize": normalize, "coverage_penalty": coverage_penalty})}
         scorer = self._scorer(settings, return_attention)
-        vocabulary = self._loaded.target_vocabulary()
+        in_pieces = self._settings.get("no-spm-encode", "").lower() in ("true", "yes", "on")
+        vocabulary = None if in_pieces else self._loaded.target_vocabulary()
 
         def compute(stop: _nmt.Stop | None) -> Any:
             results = [[ScoringResult(score, vocabulary, text) for score, text in zip(scores, texts)]

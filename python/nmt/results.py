@@ -56,7 +56,8 @@ class ScoringResult:
 
     __slots__ = ("_native", "_pieces", "_target")
 
-    def __init__(self, native: _nmt.PairScore, vocabulary: _nmt.Vocabulary, target: str) -> None:
+    def __init__(self, native: _nmt.PairScore, vocabulary: _nmt.Vocabulary | None,
+                 target: str) -> None:
         self._native, self._pieces, self._target = native, vocabulary, target
 
     @property
@@ -78,7 +79,10 @@ class ScoringResult:
     def tokens(self) -> list[str]:
         """Subwords of the target and </s>; cropped as the target was."""
         count = len(self._native.token_log_probs)
-        pieces = self._pieces.encode_as_pieces(self._target)
+        if self._pieces:
+            pieces = self._pieces.encode_as_pieces(self._target)
+        else:  # pieces already, which ASCII white space divides
+            pieces = [piece.decode() for piece in self._target.encode().split()]
         return [*pieces[:count - 1], "</s>"] if count else []
 
     @property

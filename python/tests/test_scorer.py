@@ -58,6 +58,16 @@ def test_asynchronous_calls(scorer, pairs):
         assert [each.result(60).score for each in results] == [each.score for each in expected]
 
 
+def test_tokens_of_pieces(scorer, translator, model, pairs):
+    """With no_spm_encode, lines are in pieces already."""
+    split = [" ".join(vocabulary.encode_as_pieces(line)) for vocabulary, line in (
+        (translator.source_vocabulary, pairs[0][0]), (translator.target_vocabulary, pairs[1][0]))]
+    expected = scorer.score_batch(pairs[0][:1], pairs[1][:1])[0]
+    result = nmt.Scorer(model, no_spm_encode=True).score_batch(split[:1], split[1:])[0]
+    assert result.tokens == expected.tokens
+    np.testing.assert_allclose(result.log_probs, expected.log_probs, atol=1e-6)
+
+
 def test_errors(scorer, model):
     with pytest.raises(nmt.DataError, match="2 sources and 1 targets"):
         scorer.score_batch(["a", "b"], ["a"])
