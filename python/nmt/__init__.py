@@ -8,7 +8,8 @@
 from ._models import AsyncResult
 from ._nmt import (TrainProgress, TrainResult, Validation, Vocabulary, set_log_level,
                    version)
-from .errors import (DataError, Error, FailedError, OutOfMemoryError, StoppedError, UsageError)
+from .errors import (DataError, Error, FailedError, NotFoundError, OutOfMemoryError, StoppedError,
+                     UsageError)
 from .metrics import BleuScore, Score, bleu, chrf, ter
 from .results import ExecutionStats, ScoringResult, TranslationResult
 from .scorer import Scorer
@@ -19,7 +20,7 @@ __version__ = version()
 
 __all__ = [
     "AsyncResult", "BleuScore", "DataError", "Error", "ExecutionStats", "FailedError",
-    "OutOfMemoryError", "Score", "Scorer", "ScoringResult", "StoppedError",
+    "NotFoundError", "OutOfMemoryError", "Score", "Scorer", "ScoringResult", "StoppedError",
     "TrainProgress", "TrainResult", "TranslationResult", "Translator", "UsageError", "Validation",
     "Vocabulary", "__version__", "bleu", "chrf", "set_log_level", "ter", "train",
 ]

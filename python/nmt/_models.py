@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, Union
 
 from . import _nmt
 from ._options import settings_of
-from .errors import UsageError
+from .errors import NotFoundError, UsageError
 
 Path = Union[str, "os.PathLike[str]"]
 Result = TypeVar("Result")
@@ -77,6 +77,17 @@ def model_paths(model: Path | Sequence[Path]) -> list[str]:
     if isinstance(model, (str, os.PathLike)):
         return [os.fspath(model)]
     return [os.fspath(each) for each in model]
+
+
+def load(model: Path | Sequence[Path], settings: dict[str, str]) -> _nmt.Translator:
+    """Loads a model or an ensemble."""
+    paths = model_paths(model)
+    try:
+        return _nmt.Translator(paths, settings)
+    except UsageError as error:
+        if all(os.path.exists(path) for path in paths):
+            raise
+        raise NotFoundError(str(error)) from None
 
 
 def loading_settings(device: str, device_index: int | None, compute_type: str, inter_threads: int,

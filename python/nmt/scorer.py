@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from . import _nmt
-from ._models import AsyncResult, Background, Path, loading_settings, model_paths
+from ._models import AsyncResult, Background, Path, load, loading_settings
 from ._scoring import LOADING, Scoring, Targets
 from .parameters import ScoringParameters
 from .results import ScoringResult
@@ -27,8 +26,7 @@ class Scorer:
                  inter_threads: int = 0, intra_threads: int = 0, **options: Any) -> None:
         settings = loading_settings(device, device_index, compute_type, inter_threads,
                                     intra_threads, options)
-        loaded = _nmt.Translator(model_paths(model), {name: value for name, value in
-                                                      settings.items() if name in LOADING})
+        loaded = load(model, {name: value for name, value in settings.items() if name in LOADING})
         self._scoring = Scoring(loaded, settings, Background("nmt-score"))
         self._scoring.prepare([], [])  # reports invalid options
 

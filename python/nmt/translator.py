@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _nmt
 from ._models import (AsyncResult, Background, Path, as_lines, batch_settings, batch_size,
-                      loading_settings, model_paths)
+                      load, loading_settings)
 from ._options import refuse, settings_of
 from ._scoring import LOADING, Scoring, Targets
 from .errors import UsageError
@@ -50,7 +50,7 @@ class Translator:
                  inter_threads: int = 0, intra_threads: int = 0, **options: Any) -> None:
         self._settings = loading_settings(device, device_index, compute_type, inter_threads,
                                           intra_threads, options)
-        self._native = _nmt.Translator(model_paths(model), self._settings)
+        self._native = load(model, self._settings)
         self._variants: dict[Any, _nmt.Translator] = {}
         self._background = Background("nmt-translate")
         self._scoring = Scoring(self._native, {name: value for name, value in self._settings.items()

@@ -245,6 +245,10 @@ def test_errors(translator, model, tmp_path):
     with pytest.raises(nmt.UsageError, match="no-such-model") as caught:
         nmt.Translator("no-such-model")
     assert caught.value.status == 2 and isinstance(caught.value, (nmt.Error, ValueError))
+    for loader in (nmt.Translator, nmt.Scorer):
+        with pytest.raises(FileNotFoundError, match="no-such-model") as caught:
+            loader([model, "no-such-model"])
+        assert isinstance(caught.value, nmt.UsageError) and "\n" not in str(caught.value)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(nmt.Error, match="config.json"):
         nmt.Translator(tmp_path)
