@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,18 @@ class TranslationResult:
     def alignments(self) -> list[list[tuple[int, int]]]:
         """Pairs of source and target positions; empty lists without alignment."""
         return [each.alignment for each in self._native]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TranslationResult):
+            return NotImplemented
+        return (self.hypotheses == other.hypotheses and self.tokens == other.tokens
+                and self.alignments == other.alignments
+                and np.array_equal(self.scores, other.scores)
+                and np.array_equal(self.log_probs, other.log_probs)
+                and len(self.attention) == len(other.attention)
+                and all(map(np.array_equal, self.attention, other.attention)))
+
+    __hash__ = None  # type: ignore[assignment]  # hypotheses is a list
 
     def __repr__(self) -> str:
         return f"TranslationResult(hypotheses={self.hypotheses!r})"
@@ -94,6 +106,20 @@ class ScoringResult:
     def alignment(self) -> list[tuple[int, int]]:
         """Pairs of source and target positions; empty without alignment."""
         return self._native.alignment
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ScoringResult):
+            return NotImplemented
+        return (self.score == other.score and self.log_prob == other.log_prob
+                and self.tokens == other.tokens and self.alignment == other.alignment
+                and np.array_equal(self.log_probs, other.log_probs)
+                and np.array_equal(self.attention, other.attention))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the vocabulary."""
+        return ScoringResult, (self._native, None, " ".join(self.tokens[:-1]))
 
     def __repr__(self) -> str:
         return f"ScoringResult(log_prob={self.log_prob!r})"

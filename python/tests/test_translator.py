@@ -1,6 +1,7 @@
 import asyncio
 import itertools
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -156,6 +157,27 @@ def test_attention_and_alignment(translator, lines):
         np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
         strongest = weights[:len(tokens), :len(source)].argmax(axis=1)
         assert sorted((int(s), t) for t, s in enumerate(strongest)) == result.alignments[0]
+
+
+def test_results_are_pickled_and_compared(translator, lines):
+    parameters = dict(num_hypotheses=2, return_scores=True, return_attention=True,
+                      alignment="subword")
+    results = translator.translate_batch(lines[:3], **parameters)
+    copies = pickle.loads(pickle.dumps(results))
+    assert copies == results == translator.translate_batch(lines[:3], **parameters)
+    for one, other in zip(results, copies):
+        assert (one.hypotheses, one.tokens, one.alignments) == (other.hypotheses, other.tokens,
+                                                                other.alignments)
+        assert one.scores.tolist() == other.scores.tolist()
+        assert [each.tolist() for each in one.attention] == [each.tolist()
+                                                             for each in other.attention]
+    plain = translator.translate_batch(lines[:3], num_hypotheses=2)
+    assert plain[0] != results[0] and plain[0] != plain[1] and plain[0] != plain[0].hypotheses
+    scores = translator.score_batch(lines[:3], lines[:3], return_attention=True)
+    copies = pickle.loads(pickle.dumps(scores))
+    assert copies == scores and scores[0] != scores[1]
+    assert [each.tokens for each in copies] == [each.tokens for each in scores]
+    assert copies[0].log_probs.tolist() == scores[0].log_probs.tolist()
 
 
 def test_asynchronous_calls(translator, lines):
