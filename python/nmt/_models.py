@@ -90,6 +90,12 @@ def load(model: Path | Sequence[Path], settings: dict[str, str]) -> _nmt.Transla
         raise NotFoundError(str(error)) from None
 
 
+def opened(native: _nmt.Translator | None) -> _nmt.Translator:
+    if native is None:
+        raise UsageError("the models are closed; load them again")
+    return native
+
+
 def loading_settings(device: str, device_index: int | None, compute_type: str, inter_threads: int,
                      intra_threads: int, options: dict[str, Any]) -> dict[str, str]:
     """The options of the programs for the parameters of a constructor."""
@@ -142,6 +148,13 @@ class Background:
                 weakref.finalize(self, self._calls.put, None).atexit = False
             self._calls.put((call, compute, stop))
         return call, stop
+
+    def close(self) -> None:
+        """Ends the thread after the calls so far."""
+        with self._lock:
+            if self._calls is not None:
+                self._calls.put(None)
+                self._calls = None
 
     def submit(self, compute: Callable[[_nmt.Stop], list[Result]],
                count: int) -> list[AsyncResult[Result]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Union
 
 from . import _nmt
-from ._models import AsyncResult, Background, as_lines, batch_settings
+from ._models import AsyncResult, Background, as_lines, batch_settings, opened
 from ._options import refuse, settings_of
 from .errors import DataError
 from .results import ScoringResult
@@ -26,8 +26,18 @@ class Scoring:
 
     def __init__(self, loaded: _nmt.Translator, settings: dict[str, str],
                  background: Background) -> None:
-        self._loaded, self._settings, self._background = loaded, settings, background
+        self._open: _nmt.Translator | None = loaded
+        self._settings, self._background = settings, background
         self._scorers: dict[Any, _nmt.Scorer] = {}
+
+    @property
+    def _loaded(self) -> _nmt.Translator:
+        return opened(self._open)
+
+    def close(self) -> None:
+        self._open = None
+        self._scorers.clear()
+        self._background.close()
 
     def _scorer(self, settings: dict[str, str], attention: bool) -> _nmt.Scorer:
         key = (tuple(sorted(settings.items())), attention)
@@ -44,6 +54,7 @@ class Scoring:
                 normalize: float | None = None, coverage_penalty: float | None = None,
                 **others: Any) -> tuple[Callable[[_nmt.Stop | None], Any], int]:
         """The call, ready to run, and the number of its results."""
+        loaded = self._loaded
         refuse("score_batch", others, UNSUPPORTED)
         sources = as_lines("source", source)
         given = list(target) if not isinstance(target, (str, bytes)) else as_lines("target", target)
@@ -58,7 +69,7 @@ class Scoring:
                                    "normalize": normalize, "coverage_penalty": coverage_penalty})}
         scorer = self._scorer(settings, return_attention)
         in_pieces = self._settings.get("no-spm-encode", "").lower() in ("true", "yes", "on")
-        vocabulary = None if in_pieces else self._loaded.target_vocabulary()
+        vocabulary = None if in_pieces else loaded.target_vocabulary()
 
         def compute(stop: _nmt.Stop | None) -> Any:
             results = [[ScoringResult(score, vocabulary, text) for score, text in zip(scores, texts)]

@@ -11,7 +11,7 @@ from .parameters import ScoringParameters
 from .results import ScoringResult
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
 
 class Scorer:
@@ -29,6 +29,16 @@ class Scorer:
         loaded = load(model, {name: value for name, value in settings.items() if name in LOADING})
         self._scoring = Scoring(loaded, settings, Background("nmt-score"))
         self._scoring.prepare([], [])  # reports invalid options
+
+    def close(self) -> None:
+        """Frees the models as soon as unfinished calls have ended. `with` does so too."""
+        self._scoring.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     @overload
     def score_batch(self, source: Sequence[str], target: Sequence[str], *,

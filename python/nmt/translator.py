@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _nmt
 from ._models import (AsyncResult, Background, Path, as_lines, batch_settings, batch_size,
-                      load, loading_settings)
+                      load, loading_settings, opened)
 from ._options import refuse, settings_of
 from ._scoring import LOADING, Scoring, Targets
 from .errors import UsageError
@@ -18,7 +18,7 @@ from .parameters import ScoringParameters, SearchParameters, StreamParameters
 from .results import ExecutionStats, ScoringResult, TranslationResult
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
 #: Parameters of CTranslate2 that nmt does not have, with the values that have no effect.
 UNSUPPORTED = {
@@ -50,11 +50,27 @@ class Translator:
                  inter_threads: int = 0, intra_threads: int = 0, **options: Any) -> None:
         self._settings = loading_settings(device, device_index, compute_type, inter_threads,
                                           intra_threads, options)
-        self._native = load(model, self._settings)
+        self._open: _nmt.Translator | None = load(model, self._settings)
         self._variants: dict[Any, _nmt.Translator] = {}
         self._background = Background("nmt-translate")
         self._scoring = Scoring(self._native, {name: value for name, value in self._settings.items()
                                                if name in LOADING}, self._background)
+
+    @property
+    def _native(self) -> _nmt.Translator:
+        return opened(self._open)
+
+    def close(self) -> None:
+        """Frees the models as soon as unfinished calls have ended. `with` does so too."""
+        self._open = None
+        self._variants.clear()
+        self._scoring.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     @property
     def context_sentences(self) -> int:
@@ -120,7 +136,7 @@ class Translator:
 
     def _windows(self, source: Iterator[str], size: int, native: _nmt.Translator, hypotheses: int,
                  scores: bool, attention: bool) -> Iterator[TranslationResult]:
-        context = self.context_sentences
+        context = native.context_sentences()
         before: list[str] = []  # translated again, as the context of the window
         first = 1
         while window := as_lines("source", itertools.islice(source, size)):

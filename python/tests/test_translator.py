@@ -180,6 +180,24 @@ def test_results_are_pickled_and_compared(translator, lines):
     assert copies[0].log_probs.tolist() == scores[0].log_probs.tolist()
 
 
+def test_closing(model, lines):
+    with nmt.Translator(model) as translator, nmt.Scorer(model) as scorer:
+        expected = texts(translator.translate_batch(lines))
+        vocabulary = translator.target_vocabulary
+        stream = translator.translate_iterable(lines)
+        calls = translator.translate_batch(lines, asynchronous=True)
+    assert [each.result(60).hypotheses[0] for each in calls] == expected
+    assert texts(stream) == expected
+    for call in (lambda: translator.translate_batch(lines), lambda: translator.context_sentences,
+                 lambda: translator.translate_batch(lines, asynchronous=True),
+                 lambda: translator.score_batch(lines, lines),
+                 lambda: scorer.score_batch(lines, lines)):
+        with pytest.raises(nmt.UsageError, match="closed"):
+            call()
+    translator.close()
+    assert vocabulary.decode(vocabulary.encode("das Haus"))
+
+
 def test_asynchronous_calls(translator, lines):
     expected = texts(translator.translate_batch(lines))
     results = translator.translate_batch(lines, asynchronous=True)
