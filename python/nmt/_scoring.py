@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Union
 
 from . import _nmt
@@ -11,8 +11,10 @@ from ._options import refuse, settings_of
 from .errors import DataError
 from .results import ScoringResult
 
+#: Targets of one source.
+Candidates = Union["list[str]", "tuple[str, ...]"]
 #: One target for each source, or a list of targets for each source.
-Targets = Union[Sequence[str], Sequence["list[str]"]]
+Targets = Union[Iterable[str], Iterable[Candidates]]
 
 #: Options of loaded models, which scorers share with translators.
 LOADING = ("max-length", "no-spm-encode", "device", "workers", "cpu-threads", "precision",
@@ -48,7 +50,7 @@ class Scoring:
                                              attention)
         return self._scorers[key]
 
-    def prepare(self, source: Sequence[str], target: Targets, *, max_batch_size: int = 0,
+    def prepare(self, source: Iterable[str], target: Targets, *, max_batch_size: int = 0,
                 batch_type: str = "examples", return_attention: bool = False,
                 alignment: str | None = None, length_penalty: float | None = None,
                 normalize: float | None = None, coverage_penalty: float | None = None,
@@ -78,13 +80,13 @@ class Scoring:
 
         return compute, len(sources)
 
-    def call(self, source: Sequence[str], target: Targets, asynchronous: bool,
+    def call(self, source: Iterable[str], target: Targets, asynchronous: bool,
              parameters: dict[str, Any]) -> Any:
         compute, count = self.prepare(source, target, **parameters)
         if asynchronous:
             return self._background.submit(compute, count)
         return compute(None)
 
-    async def call_async(self, source: Sequence[str], target: Targets,
+    async def call_async(self, source: Iterable[str], target: Targets,
                          parameters: dict[str, Any]) -> Any:
         return await self._background.run(self.prepare(source, target, **parameters)[0])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ._models import AsyncResult, Background, Path, load, loading_settings
-from ._scoring import LOADING, Scoring, Targets
+from ._scoring import LOADING, Candidates, Scoring, Targets
 from .parameters import ScoringParameters
 from .results import ScoringResult
 
@@ -41,20 +41,24 @@ class Scorer:
         self.close()
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Sequence[str], *,
+    def score_batch(self, source: Iterable[str], target: Iterable[str], *,
                     asynchronous: Literal[False] = False,
                     **parameters: Unpack[ScoringParameters]) -> list[ScoringResult]: ...
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Sequence[list[str]], *,
+    def score_batch(self, source: Iterable[str], target: Iterable[Candidates], *,
                     asynchronous: Literal[False] = False,
                     **parameters: Unpack[ScoringParameters]) -> list[list[ScoringResult]]: ...
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: Literal[True],
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: Literal[True],
                     **parameters: Unpack[ScoringParameters]) -> list[AsyncResult[Any]]: ...
 
-    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: bool = False,
+    @overload
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool,
+                    **parameters: Unpack[ScoringParameters]) -> list[Any]: ...
+
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool = False,
                     **parameters: Unpack[ScoringParameters]) -> Any:
         """Scores target[i] given source[i]. A target may be a list of candidates (an n-best list);
         its result is then a list.
@@ -65,7 +69,7 @@ class Scorer:
         """
         return self._scoring.call(source, target, asynchronous, dict(parameters))
 
-    async def score_batch_async(self, source: Sequence[str], target: Targets,
+    async def score_batch_async(self, source: Iterable[str], target: Targets,
                                 **parameters: Unpack[ScoringParameters]) -> Any:
         """score_batch for asyncio."""
         return await self._scoring.call_async(source, target, dict(parameters))

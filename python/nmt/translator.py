@@ -12,7 +12,7 @@ from . import _nmt
 from ._models import (AsyncResult, Background, Path, as_lines, batch_settings, batch_size,
                       load, loading_settings, opened)
 from ._options import refuse, settings_of
-from ._scoring import LOADING, Scoring, Targets
+from ._scoring import LOADING, Candidates, Scoring, Targets
 from .errors import UsageError
 from .parameters import ScoringParameters, SearchParameters, StreamParameters
 from .results import ExecutionStats, ScoringResult, TranslationResult
@@ -89,15 +89,20 @@ class Translator:
         return self._native.target_vocabulary()
 
     @overload
-    def translate_batch(self, source: Sequence[str], *, asynchronous: Literal[False] = False,
+    def translate_batch(self, source: Iterable[str], *, asynchronous: Literal[False] = False,
                         **parameters: Unpack[SearchParameters]) -> list[TranslationResult]: ...
 
     @overload
-    def translate_batch(self, source: Sequence[str], *, asynchronous: Literal[True],
+    def translate_batch(self, source: Iterable[str], *, asynchronous: Literal[True],
                         **parameters: Unpack[SearchParameters]) -> list[
                             AsyncResult[TranslationResult]]: ...
 
-    def translate_batch(self, source: Sequence[str], *, asynchronous: bool = False,
+    @overload
+    def translate_batch(self, source: Iterable[str], *, asynchronous: bool,
+                        **parameters: Unpack[SearchParameters]) -> list[TranslationResult] | list[
+                            AsyncResult[TranslationResult]]: ...
+
+    def translate_batch(self, source: Iterable[str], *, asynchronous: bool = False,
                         **parameters: Unpack[SearchParameters]) -> list[TranslationResult] | list[
                             AsyncResult[TranslationResult]]:
         """Translates each line; result i belongs to source[i].
@@ -116,7 +121,7 @@ class Translator:
             return self._background.submit(compute, count)
         return compute(None)
 
-    async def translate_batch_async(self, source: Sequence[str],
+    async def translate_batch_async(self, source: Iterable[str],
                                     **parameters: Unpack[SearchParameters]) -> list[TranslationResult]:
         """translate_batch for asyncio."""
         return await self._background.run(
@@ -168,30 +173,34 @@ class Translator:
         return ExecutionStats(lines, 1000 * (time.monotonic() - start))
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Sequence[str], *,
+    def score_batch(self, source: Iterable[str], target: Iterable[str], *,
                     asynchronous: Literal[False] = False,
                     **parameters: Unpack[ScoringParameters]) -> list[ScoringResult]: ...
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Sequence[list[str]], *,
+    def score_batch(self, source: Iterable[str], target: Iterable[Candidates], *,
                     asynchronous: Literal[False] = False,
                     **parameters: Unpack[ScoringParameters]) -> list[list[ScoringResult]]: ...
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: Literal[True],
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: Literal[True],
                     **parameters: Unpack[ScoringParameters]) -> list[AsyncResult[Any]]: ...
 
-    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: bool = False,
+    @overload
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool,
+                    **parameters: Unpack[ScoringParameters]) -> list[Any]: ...
+
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool = False,
                     **parameters: Unpack[ScoringParameters]) -> Any:
         """As Scorer.score_batch, with the loaded models."""
         return self._scoring.call(source, target, asynchronous, dict(parameters))
 
-    async def score_batch_async(self, source: Sequence[str], target: Targets,
+    async def score_batch_async(self, source: Iterable[str], target: Targets,
                                 **parameters: Unpack[ScoringParameters]) -> Any:
         """score_batch for asyncio."""
         return await self._scoring.call_async(source, target, dict(parameters))
 
-    def _prepare(self, call: str, source: Sequence[str], **parameters: Any) -> tuple[
+    def _prepare(self, call: str, source: Iterable[str], **parameters: Any) -> tuple[
             Callable[[_nmt.Stop | None], list[TranslationResult]], int]:
         lines = as_lines("source", source)
         native, hypotheses, scores, attention = self._search(call, **parameters)

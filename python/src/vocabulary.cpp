@@ -36,7 +36,9 @@ void bind_vocabulary(nb::module_& module) {
           [](Vocabulary* self, const std::filesystem::path& path) {
             new (self) Vocabulary(Vocabulary::load(path.string()));
           },
-          nb::arg("path"), nb::call_guard<Released>(), "Reads a .spm or .model file.")
+          nb::arg("path"), nb::call_guard<Released>(),
+          nb::sig("def __init__(self, path: str | os.PathLike[str]) -> None"),
+          "Reads a .spm or .model file.")
       .def_static("train", &train, nb::arg("lines"), nb::arg("size") = usual.size,
                   nb::arg("max_lines") = usual.max_lines, nb::call_guard<Released>(),
                   "Learns byte-pair encoding. The same lines give the same vocabulary.")
@@ -45,7 +47,9 @@ void bind_vocabulary(nb::module_& module) {
           [](const Vocabulary& self, const std::filesystem::path& path) {
             self.save(path.string());
           },
-          nb::arg("path"), nb::call_guard<Released>(), "Writes a .spm file, whole or not at all.")
+          nb::arg("path"), nb::call_guard<Released>(),
+          nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
+          "Writes a .spm file, whole or not at all.")
       .def(
           "encode",
           [](const Vocabulary& self, const std::string& line) { return self.encode(line); },
