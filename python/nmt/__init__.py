@@ -8,6 +8,7 @@
 from ._models import AsyncResult
 from ._nmt import (TrainProgress, TrainResult, Validation, Vocabulary, set_log_level,
                    version)
+from ._options import one_line
 from .errors import (DataError, Error, FailedError, NotFoundError, OutOfMemoryError, StoppedError,
                      UsageError)
 from .metrics import BleuScore, Score, bleu, chrf, ter
@@ -17,6 +18,10 @@ from .training import train
 from .translator import Translator
 
 __version__ = version()
+
+for _name in ("encode", "encode_as_pieces", "decode", "piece", "save"):
+    setattr(Vocabulary, _name, one_line(getattr(Vocabulary, _name)))
+setattr(Vocabulary, "train", staticmethod(one_line(Vocabulary.train)))
 
 __all__ = [
     "AsyncResult", "BleuScore", "DataError", "Error", "ExecutionStats", "FailedError",
