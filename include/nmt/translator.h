@@ -98,9 +98,9 @@ class Translator {
   /// Translates each line; result i belongs to lines[i]. Lines are UTF-8 without line ends; invalid
   /// bytes become U+FFFD. A blank line becomes an empty translation. Errors (data): a line that
   /// contains a line feed; (memory): as the constructor; (interrupted): `stop` returned true. After
-  /// an error the object is usable.
+  /// an error the object is usable. `first` is the number that messages give lines[0].
   std::vector<Translation> translate(const std::vector<std::string>& lines,
-                                     const ShouldStop& stop = {});
+                                     const ShouldStop& stop = {}, std::int64_t first = 1);
   /// The same for a single line.
   Translation translate_line(const std::string& line);
 
@@ -113,7 +113,8 @@ class Translator {
   std::int64_t translate(const ReadLine& read, const WriteTranslation& write);
   /// Translates the lines of a file into another, in the output format of nmt-translate. The output
   /// appears whole or not at all. Returns the number of lines. Errors: as translate(); (usage): a
-  /// file cannot be opened; (failed): the output cannot be written.
+  /// file cannot be opened, the output is the input, or a name is "" or "-"; (failed): the output
+  /// cannot be written.
   std::int64_t translate_file(const std::string& input, const std::string& output,
                               const ShouldStop& stop = {});
   /// Number of preceding lines of the document that the model reads with each line; 0: none.

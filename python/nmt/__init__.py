@@ -8,7 +8,9 @@
 from ._models import AsyncResult
 from ._nmt import (TrainProgress, TrainResult, Validation, Vocabulary, set_log_level,
                    version)
-from .errors import (DataError, Error, FailedError, OutOfMemoryError, StoppedError, UsageError)
+from ._options import one_line
+from .errors import (DataError, Error, FailedError, NotFoundError, OutOfMemoryError, StoppedError,
+                     UsageError)
 from .metrics import BleuScore, Score, bleu, chrf, ter
 from .results import ExecutionStats, ScoringResult, TranslationResult
 from .scorer import Scorer
@@ -17,9 +19,13 @@ from .translator import Translator
 
 __version__ = version()
 
+for _name in ("encode", "encode_as_pieces", "decode", "piece", "save"):
+    setattr(Vocabulary, _name, one_line(getattr(Vocabulary, _name)))
+setattr(Vocabulary, "train", staticmethod(one_line(Vocabulary.train)))
+
 __all__ = [
     "AsyncResult", "BleuScore", "DataError", "Error", "ExecutionStats", "FailedError",
-    "OutOfMemoryError", "Score", "Scorer", "ScoringResult", "StoppedError",
+    "NotFoundError", "OutOfMemoryError", "Score", "Scorer", "ScoringResult", "StoppedError",
     "TrainProgress", "TrainResult", "TranslationResult", "Translator", "UsageError", "Validation",
     "Vocabulary", "__version__", "bleu", "chrf", "set_log_level", "ter", "train",
 ]

@@ -3,20 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 import os
+import queue
+import threading
+import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future
 from typing import Any, Generic, TypeVar, Union
 
 from . import _nmt
 from ._options import settings_of
-from .errors import UsageError
+from .errors import NotFoundError, UsageError
 
 Path = Union[str, "os.PathLike[str]"]
 Result = TypeVar("Result")
 
 COMPUTE_TYPES = {"default": "auto", "auto": "auto", "float32": "float32", "bfloat16": "bfloat16",
                  "int8": "int8", "tf32": "tf32"}
+
+
+#: What waits for a thread of calls; None ends it.
+Calls = queue.SimpleQueue[Union["tuple[Future[Any], Callable[[_nmt.Stop], Any], _nmt.Stop]", None]]
+
+BACKGROUNDS: weakref.WeakSet[Background] = weakref.WeakSet()
+
+
+def run_calls(calls: Calls) -> None:
+    while (item := calls.get()) is not None:
+        call, compute, stop = item
+        if call.set_running_or_notify_cancel():
+            try:
+                call.set_result(compute(stop))
+            except BaseException as error:
+                call.set_exception(error)
+        del item, call, compute, stop  # which the results of the next call need not outlive
+
+
+def forget_threads() -> None:
+    for background in list(BACKGROUNDS):
+        background.forget_thread()
+
+
+os.register_at_fork(after_in_child=forget_threads)
 
 
 class AsyncResult(Generic[Result]):
@@ -30,8 +59,13 @@ class AsyncResult(Generic[Result]):
         return self._call.done()
 
     def result(self, timeout: float | None = None) -> Result:
-        """Waits for the result. Raises what the call raised, or TimeoutError."""
-        return self._call.result(timeout)[self._index]
+        """Waits for the result. Raises what the call raised, or TimeoutError. Ctrl-C stops the
+        call after the current batch."""
+        try:
+            return self._call.result(timeout)[self._index]
+        except KeyboardInterrupt:
+            self._stop.set()
+            raise
 
     def cancel(self) -> None:
         """Stops the whole call; its results raise StoppedError or CancelledError."""
@@ -43,6 +77,23 @@ def model_paths(model: Path | Sequence[Path]) -> list[str]:
     if isinstance(model, (str, os.PathLike)):
         return [os.fspath(model)]
     return [os.fspath(each) for each in model]
+
+
+def load(model: Path | Sequence[Path], settings: dict[str, str]) -> _nmt.Translator:
+    """Loads a model or an ensemble."""
+    paths = model_paths(model)
+    try:
+        return _nmt.Translator(paths, settings)
+    except UsageError as error:
+        if all(os.path.exists(path) for path in paths):
+            raise
+        raise NotFoundError(str(error)) from None
+
+
+def opened(native: _nmt.Translator | None) -> _nmt.Translator:
+    if native is None:
+        raise UsageError("the models are closed; load them again")
+    return native
 
 
 def loading_settings(device: str, device_index: int | None, compute_type: str, inter_threads: int,
@@ -57,30 +108,62 @@ def loading_settings(device: str, device_index: int | None, compute_type: str, i
                              "only 'cuda' has an index")
         device = f"cuda:{device_index}"
     settings = settings_of(options)
-    settings.update(device=device, precision=COMPUTE_TYPES[compute_type])
-    if inter_threads:
-        settings["workers"] = str(inter_threads)
-    if intra_threads:
-        settings["cpu-threads"] = str(intra_threads)
+    named = {"precision": ("compute_type", COMPUTE_TYPES[compute_type], "auto"),
+             "workers": ("inter_threads", str(inter_threads or 0), "0"),
+             "cpu-threads": ("intra_threads", str(intra_threads or 0), "0")}
+    for option, (name, value, default) in named.items():
+        if value == default:
+            continue
+        if settings.setdefault(option, value) != value:
+            raise UsageError(f"{option.replace('-', '_')}: '{settings[option]}' with {name}: "
+                             f"'{value}', which is the same option; give one of them")
+    settings["device"] = device
     return settings
 
 
 class Background:
-    """Runs calls one after another in a thread of its own."""
+    """Runs calls one after another in a thread of its own. It is a daemon thread, so that the end
+    of the program stops its calls instead of waiting for all of them."""
 
     def __init__(self, name: str) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._name = name
+        self._lock = threading.Lock()
+        self._calls: Calls | None = None
+        BACKGROUNDS.add(self)
+
+    def forget_thread(self) -> None:
+        """In the child of a fork, which has no other threads than its own."""
+        self._lock = threading.Lock()
+        self._calls = None
+
+    def _start(self, compute: Callable[[_nmt.Stop], list[Result]]) -> tuple[
+            Future[list[Result]], _nmt.Stop]:
+        call: Future[list[Result]] = Future()
+        stop = _nmt.Stop()
+        with self._lock:
+            if self._calls is None:
+                self._calls = queue.SimpleQueue()
+                threading.Thread(target=run_calls, args=(self._calls,), name=self._name,
+                                 daemon=True).start()
+                weakref.finalize(self, self._calls.put, None).atexit = False
+            self._calls.put((call, compute, stop))
+        return call, stop
+
+    def close(self) -> None:
+        """Ends the thread after the calls so far."""
+        with self._lock:
+            if self._calls is not None:
+                self._calls.put(None)
+                self._calls = None
 
     def submit(self, compute: Callable[[_nmt.Stop], list[Result]],
                count: int) -> list[AsyncResult[Result]]:
-        stop = _nmt.Stop()
-        call = self._executor.submit(compute, stop)
+        call, stop = self._start(compute)
         return [AsyncResult(call, index, stop) for index in range(count)]
 
     async def run(self, compute: Callable[[_nmt.Stop], list[Result]]) -> list[Result]:
         """Awaits a call; cancellation of the task stops it after the current batch."""
-        stop = _nmt.Stop()
-        call = self._executor.submit(compute, stop)
+        call, stop = self._start(compute)
         try:
             return await asyncio.wrap_future(call)
         except (asyncio.CancelledError, CancelledError):
@@ -100,7 +183,17 @@ def as_lines(name: str, lines: Any) -> list[str]:
     return texts
 
 
-def batch_settings(max_batch_size: int, batch_type: str) -> dict[str, str]:
+def batch_size(call: str, value: int | None) -> int:
+    """A number of sentences; 0 and None: the default."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 0:
+        raise UsageError(f"{call}: max_batch_size={value!r}; expected a number from 0, which is the "
+                         "default")
+    return operator.index(value)
+
+
+def batch_settings(call: str, max_batch_size: int | None, batch_type: str) -> dict[str, str]:
     if batch_type != "examples":
         raise UsageError(f"batch_type: '{batch_type}'; expected 'examples'")
-    return settings_of({"mini_batch": max_batch_size or None})
+    return settings_of({"mini_batch": batch_size(call, max_batch_size) or None})

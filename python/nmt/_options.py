@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .errors import UsageError
@@ -34,6 +35,24 @@ def settings_of(options: Mapping[str, Any]) -> dict[str, str]:
             raise UsageError(f"{name}: a value of a list cannot be empty or contain white space")
         settings[name.replace("_", "-")] = " ".join(words)
     return settings
+
+
+def one_line(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of the extension, with errors of one line for arguments of a wrong type."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except TypeError as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            if len(lines) < 3 or not lines[-1].startswith("Invoked with types: "):
+                raise
+            expected = " or ".join(line.partition(". ")[2] for line in lines[1:-1])
+            given = lines[-1].removeprefix("Invoked with types: ").replace("nmt._nmt.", "")
+        raise TypeError(f"{function.__name__}: arguments of the types {given}; expected {expected}")
+
+    return call
 
 
 def refuse(call: str, given: Mapping[str, Any], neutral: Mapping[str, Any]) -> None:

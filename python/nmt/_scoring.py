@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Union
 
 from . import _nmt
-from ._models import AsyncResult, Background, as_lines, batch_settings
+from ._models import AsyncResult, Background, as_lines, batch_settings, opened
 from ._options import refuse, settings_of
 from .errors import DataError
 from .results import ScoringResult
 
+#: Targets of one source.
+Candidates = Union["list[str]", "tuple[str, ...]"]
 #: One target for each source, or a list of targets for each source.
-Targets = Union[Sequence[str], Sequence["list[str]"]]
+Targets = Union[Iterable[str], Iterable[Candidates]]
 
 #: Options of loaded models, which scorers share with translators.
 LOADING = ("max-length", "no-spm-encode", "device", "workers", "cpu-threads", "precision",
@@ -26,8 +28,18 @@ class Scoring:
 
     def __init__(self, loaded: _nmt.Translator, settings: dict[str, str],
                  background: Background) -> None:
-        self._loaded, self._settings, self._background = loaded, settings, background
+        self._open: _nmt.Translator | None = loaded
+        self._settings, self._background = settings, background
         self._scorers: dict[Any, _nmt.Scorer] = {}
+
+    @property
+    def _loaded(self) -> _nmt.Translator:
+        return opened(self._open)
+
+    def close(self) -> None:
+        self._open = None
+        self._scorers.clear()
+        self._background.close()
 
     def _scorer(self, settings: dict[str, str], attention: bool) -> _nmt.Scorer:
         key = (tuple(sorted(settings.items())), attention)
@@ -38,12 +50,13 @@ class Scoring:
                                              attention)
         return self._scorers[key]
 
-    def prepare(self, source: Sequence[str], target: Targets, *, max_batch_size: int = 0,
+    def prepare(self, source: Iterable[str], target: Targets, *, max_batch_size: int = 0,
                 batch_type: str = "examples", return_attention: bool = False,
                 alignment: str | None = None, length_penalty: float | None = None,
                 normalize: float | None = None, coverage_penalty: float | None = None,
-                **others: Any) -> Callable[[_nmt.Stop | None], Any]:
-        """The call, ready to run."""
+                **others: Any) -> tuple[Callable[[_nmt.Stop | None], Any], int]:
+        """The call, ready to run, and the number of its results."""
+        loaded = self._loaded
         refuse("score_batch", others, UNSUPPORTED)
         sources = as_lines("source", source)
         given = list(target) if not isinstance(target, (str, bytes)) else as_lines("target", target)
@@ -53,26 +66,27 @@ class Scoring:
         one_each = all(isinstance(each, str) for each in given)
         lists: list[list[str]] = [[str(each)] if one_each else as_lines("target", each)
                                   for each in given]
-        settings = {**batch_settings(max_batch_size, batch_type),
+        settings = {**batch_settings("score_batch", max_batch_size, batch_type),
                     **settings_of({"alignment": alignment, "length_penalty": length_penalty,
                                    "normalize": normalize, "coverage_penalty": coverage_penalty})}
         scorer = self._scorer(settings, return_attention)
-        vocabulary = self._loaded.target_vocabulary()
+        in_pieces = self._settings.get("no-spm-encode", "").lower() in ("true", "yes", "on")
+        vocabulary = None if in_pieces else loaded.target_vocabulary()
 
         def compute(stop: _nmt.Stop | None) -> Any:
             results = [[ScoringResult(score, vocabulary, text) for score, text in zip(scores, texts)]
                        for scores, texts in zip(scorer.score(sources, lists, stop), lists)]
             return [result[0] for result in results] if one_each else results
 
-        return compute
+        return compute, len(sources)
 
-    def call(self, source: Sequence[str], target: Targets, asynchronous: bool,
+    def call(self, source: Iterable[str], target: Targets, asynchronous: bool,
              parameters: dict[str, Any]) -> Any:
-        compute = self.prepare(source, target, **parameters)
+        compute, count = self.prepare(source, target, **parameters)
         if asynchronous:
-            return self._background.submit(compute, len(source))
+            return self._background.submit(compute, count)
         return compute(None)
 
-    async def call_async(self, source: Sequence[str], target: Targets,
+    async def call_async(self, source: Iterable[str], target: Targets,
                          parameters: dict[str, Any]) -> Any:
-        return await self._background.run(self.prepare(source, target, **parameters))
+        return await self._background.run(self.prepare(source, target, **parameters)[0])

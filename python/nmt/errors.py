@@ -20,6 +20,10 @@ class UsageError(Error, ValueError):
     status = 2
 
 
+class NotFoundError(UsageError, FileNotFoundError):
+    """A model directory that does not exist."""
+
+
 class DataError(Error, ValueError):
     """Invalid contents of a file or of the input."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 
-class SearchParameters(TypedDict, total=False):
-    """Parameters of Translator.translate_batch."""
+class StreamParameters(TypedDict, total=False):
+    """Parameters of Translator.translate_iterable."""
 
-    max_batch_size: int
     batch_type: Literal["examples"]
     beam_size: int | None
     num_hypotheses: int
@@ -20,6 +19,12 @@ class SearchParameters(TypedDict, total=False):
     alignment: Literal["word", "subword"] | None
     return_scores: bool
     return_attention: bool
+
+
+class SearchParameters(StreamParameters, total=False):
+    """Parameters of Translator.translate_batch."""
+
+    max_batch_size: int
 
 
 class ScoringParameters(TypedDict, total=False):

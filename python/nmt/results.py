@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,18 @@ class TranslationResult:
         """Pairs of source and target positions; empty lists without alignment."""
         return [each.alignment for each in self._native]
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TranslationResult):
+            return NotImplemented
+        return (self.hypotheses == other.hypotheses and self.tokens == other.tokens
+                and self.alignments == other.alignments
+                and np.array_equal(self.scores, other.scores)
+                and np.array_equal(self.log_probs, other.log_probs)
+                and len(self.attention) == len(other.attention)
+                and all(map(np.array_equal, self.attention, other.attention)))
+
+    __hash__ = None  # type: ignore[assignment]  # hypotheses is a list
+
     def __repr__(self) -> str:
         return f"TranslationResult(hypotheses={self.hypotheses!r})"
 
@@ -56,7 +68,8 @@ class ScoringResult:
 
     __slots__ = ("_native", "_pieces", "_target")
 
-    def __init__(self, native: _nmt.PairScore, vocabulary: _nmt.Vocabulary, target: str) -> None:
+    def __init__(self, native: _nmt.PairScore, vocabulary: _nmt.Vocabulary | None,
+                 target: str) -> None:
         self._native, self._pieces, self._target = native, vocabulary, target
 
     @property
@@ -78,7 +91,10 @@ class ScoringResult:
     def tokens(self) -> list[str]:
         """Subwords of the target and </s>; cropped as the target was."""
         count = len(self._native.token_log_probs)
-        pieces = self._pieces.encode_as_pieces(self._target)
+        if self._pieces:
+            pieces = self._pieces.encode_as_pieces(self._target)
+        else:  # pieces already, which ASCII white space divides
+            pieces = [piece.decode() for piece in self._target.encode().split()]
         return [*pieces[:count - 1], "</s>"] if count else []
 
     @property
@@ -90,6 +106,20 @@ class ScoringResult:
     def alignment(self) -> list[tuple[int, int]]:
         """Pairs of source and target positions; empty without alignment."""
         return self._native.alignment
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ScoringResult):
+            return NotImplemented
+        return (self.score == other.score and self.log_prob == other.log_prob
+                and self.tokens == other.tokens and self.alignment == other.alignment
+                and np.array_equal(self.log_probs, other.log_probs)
+                and np.array_equal(self.attention, other.attention))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the vocabulary."""
+        return ScoringResult, (self._native, None, " ".join(self.tokens[:-1]))
 
     def __repr__(self) -> str:
         return f"ScoringResult(log_prob={self.log_prob!r})"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from . import _nmt
-from ._models import AsyncResult, Background, Path, loading_settings, model_paths
-from ._scoring import LOADING, Scoring, Targets
+from ._models import AsyncResult, Background, Path, load, loading_settings
+from ._scoring import LOADING, Candidates, Scoring, Targets
 from .parameters import ScoringParameters
 from .results import ScoringResult
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
 
 class Scorer:
@@ -27,26 +26,39 @@ class Scorer:
                  inter_threads: int = 0, intra_threads: int = 0, **options: Any) -> None:
         settings = loading_settings(device, device_index, compute_type, inter_threads,
                                     intra_threads, options)
-        loaded = _nmt.Translator(model_paths(model), {name: value for name, value in
-                                                      settings.items() if name in LOADING})
+        loaded = load(model, {name: value for name, value in settings.items() if name in LOADING})
         self._scoring = Scoring(loaded, settings, Background("nmt-score"))
         self._scoring.prepare([], [])  # reports invalid options
 
+    def close(self) -> None:
+        """Frees the models as soon as unfinished calls have ended. `with` does so too."""
+        self._scoring.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
     @overload
-    def score_batch(self, source: Sequence[str], target: Sequence[str], *,
+    def score_batch(self, source: Iterable[str], target: Iterable[str], *,
                     asynchronous: Literal[False] = False,
                     **parameters: Unpack[ScoringParameters]) -> list[ScoringResult]: ...
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Sequence[list[str]], *,
+    def score_batch(self, source: Iterable[str], target: Iterable[Candidates], *,
                     asynchronous: Literal[False] = False,
                     **parameters: Unpack[ScoringParameters]) -> list[list[ScoringResult]]: ...
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: Literal[True],
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: Literal[True],
                     **parameters: Unpack[ScoringParameters]) -> list[AsyncResult[Any]]: ...
 
-    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: bool = False,
+    @overload
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool,
+                    **parameters: Unpack[ScoringParameters]) -> list[Any]: ...
+
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool = False,
                     **parameters: Unpack[ScoringParameters]) -> Any:
         """Scores target[i] given source[i]. A target may be a list of candidates (an n-best list);
         its result is then a list.
@@ -57,7 +69,7 @@ class Scorer:
         """
         return self._scoring.call(source, target, asynchronous, dict(parameters))
 
-    async def score_batch_async(self, source: Sequence[str], target: Targets,
+    async def score_batch_async(self, source: Iterable[str], target: Targets,
                                 **parameters: Unpack[ScoringParameters]) -> Any:
         """score_batch for asyncio."""
         return await self._scoring.call_async(source, target, dict(parameters))

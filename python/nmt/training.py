@@ -23,6 +23,9 @@ def train(*, progress: Callable[[_nmt.TrainProgress], bool | None] | None = None
     False stops the training: it saves a checkpoint, and the next call with the same options resumes
     from it. Ctrl-C saves in the same way and raises KeyboardInterrupt.
     """
+    for name, callback in (("progress", progress), ("validation", validation)):
+        if callback is not None and not callable(callback):
+            raise TypeError(f"{name}: {type(callback).__name__}; expected a function")
     files = {name: words_of(name, options.pop(name, None) or []) for name in FILES}
     model = words_of("model", options.pop("model", None) or "model")[0]
     return _nmt.train(settings_of(options), model=model, progress=progress, validation=validation,

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _nmt
-from ._models import (AsyncResult, Background, Path, as_lines, batch_settings, loading_settings,
-                      model_paths)
+from ._models import (AsyncResult, Background, Path, as_lines, batch_settings, batch_size,
+                      load, loading_settings, opened)
 from ._options import refuse, settings_of
-from ._scoring import LOADING, Scoring, Targets
+from ._scoring import LOADING, Candidates, Scoring, Targets
 from .errors import UsageError
-from .parameters import ScoringParameters, SearchParameters
+from .parameters import ScoringParameters, SearchParameters, StreamParameters
 from .results import ExecutionStats, ScoringResult, TranslationResult
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
 #: Parameters of CTranslate2 that nmt does not have, with the values that have no effect.
 UNSUPPORTED = {
@@ -50,11 +50,27 @@ class Translator:
                  inter_threads: int = 0, intra_threads: int = 0, **options: Any) -> None:
         self._settings = loading_settings(device, device_index, compute_type, inter_threads,
                                           intra_threads, options)
-        self._native = _nmt.Translator(model_paths(model), self._settings)
+        self._open: _nmt.Translator | None = load(model, self._settings)
         self._variants: dict[Any, _nmt.Translator] = {}
         self._background = Background("nmt-translate")
         self._scoring = Scoring(self._native, {name: value for name, value in self._settings.items()
                                                if name in LOADING}, self._background)
+
+    @property
+    def _native(self) -> _nmt.Translator:
+        return opened(self._open)
+
+    def close(self) -> None:
+        """Frees the models as soon as unfinished calls have ended. `with` does so too."""
+        self._open = None
+        self._variants.clear()
+        self._scoring.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     @property
     def context_sentences(self) -> int:
@@ -73,15 +89,20 @@ class Translator:
         return self._native.target_vocabulary()
 
     @overload
-    def translate_batch(self, source: Sequence[str], *, asynchronous: Literal[False] = False,
+    def translate_batch(self, source: Iterable[str], *, asynchronous: Literal[False] = False,
                         **parameters: Unpack[SearchParameters]) -> list[TranslationResult]: ...
 
     @overload
-    def translate_batch(self, source: Sequence[str], *, asynchronous: Literal[True],
+    def translate_batch(self, source: Iterable[str], *, asynchronous: Literal[True],
                         **parameters: Unpack[SearchParameters]) -> list[
                             AsyncResult[TranslationResult]]: ...
 
-    def translate_batch(self, source: Sequence[str], *, asynchronous: bool = False,
+    @overload
+    def translate_batch(self, source: Iterable[str], *, asynchronous: bool,
+                        **parameters: Unpack[SearchParameters]) -> list[TranslationResult] | list[
+                            AsyncResult[TranslationResult]]: ...
+
+    def translate_batch(self, source: Iterable[str], *, asynchronous: bool = False,
                         **parameters: Unpack[SearchParameters]) -> list[TranslationResult] | list[
                             AsyncResult[TranslationResult]]:
         """Translates each line; result i belongs to source[i].
@@ -100,26 +121,36 @@ class Translator:
             return self._background.submit(compute, count)
         return compute(None)
 
-    async def translate_batch_async(self, source: Sequence[str],
+    async def translate_batch_async(self, source: Iterable[str],
                                     **parameters: Unpack[SearchParameters]) -> list[TranslationResult]:
         """translate_batch for asyncio."""
         return await self._background.run(
             self._prepare("translate_batch_async", source, **parameters)[0])
 
     def translate_iterable(self, source: Iterable[str], max_batch_size: int = 64,
-                           **parameters: Any) -> Iterator[TranslationResult]:
+                           **parameters: Unpack[StreamParameters]) -> Iterator[TranslationResult]:
         """Translates a stream of lines of any length, 100 batches at a time. The stream is one
         text: context sentences may be lines of an earlier window. A line may end with its line
-        end, as those of an open file do. TypeError: a single string."""
+        end, as those of an open file do. max_batch_size: 0 is the default. TypeError: a single
+        string."""
         if isinstance(source, str):
             raise TypeError("translate_iterable: a string; expected an iterable of lines")
-        lines = (line.removesuffix("\n").removesuffix("\r") for line in source)
+        size = batch_size("translate_iterable", max_batch_size) or 64
+        prepared = self._search("translate_iterable", max_batch_size=size, **parameters)
+        return self._windows(iter(source), 100 * size, *prepared)
+
+    def _windows(self, source: Iterator[str], size: int, native: _nmt.Translator, hypotheses: int,
+                 scores: bool, attention: bool) -> Iterator[TranslationResult]:
+        context = native.context_sentences()
         before: list[str] = []  # translated again, as the context of the window
-        while window := list(itertools.islice(lines, 100 * max_batch_size)):
-            results = self._prepare("translate_iterable", before + window,
-                                    max_batch_size=max_batch_size, **parameters)[0](None)
-            yield from results[len(before):]
-            before = (before + window)[-self.context_sentences:] if self.context_sentences else []
+        first = 1
+        while window := as_lines("source", itertools.islice(source, size)):
+            lines = before + [line.removesuffix("\n").removesuffix("\r") for line in window]
+            results = native.translate(lines, None, first - len(before))
+            yield from (TranslationResult(each[:hypotheses], scores, attention)
+                        for each in results[len(before):])
+            before = lines[-context:] if context else []
+            first += len(window)
 
     def translate_file(self, source_path: Path, output_path: Path,
                        **parameters: Any) -> ExecutionStats:
@@ -142,30 +173,34 @@ class Translator:
         return ExecutionStats(lines, 1000 * (time.monotonic() - start))
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Sequence[str], *,
+    def score_batch(self, source: Iterable[str], target: Iterable[str], *,
                     asynchronous: Literal[False] = False,
                     **parameters: Unpack[ScoringParameters]) -> list[ScoringResult]: ...
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Sequence[list[str]], *,
+    def score_batch(self, source: Iterable[str], target: Iterable[Candidates], *,
                     asynchronous: Literal[False] = False,
                     **parameters: Unpack[ScoringParameters]) -> list[list[ScoringResult]]: ...
 
     @overload
-    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: Literal[True],
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: Literal[True],
                     **parameters: Unpack[ScoringParameters]) -> list[AsyncResult[Any]]: ...
 
-    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: bool = False,
+    @overload
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool,
+                    **parameters: Unpack[ScoringParameters]) -> list[Any]: ...
+
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool = False,
                     **parameters: Unpack[ScoringParameters]) -> Any:
         """As Scorer.score_batch, with the loaded models."""
         return self._scoring.call(source, target, asynchronous, dict(parameters))
 
-    async def score_batch_async(self, source: Sequence[str], target: Targets,
+    async def score_batch_async(self, source: Iterable[str], target: Targets,
                                 **parameters: Unpack[ScoringParameters]) -> Any:
         """score_batch for asyncio."""
         return await self._scoring.call_async(source, target, dict(parameters))
 
-    def _prepare(self, call: str, source: Sequence[str], **parameters: Any) -> tuple[
+    def _prepare(self, call: str, source: Iterable[str], **parameters: Any) -> tuple[
             Callable[[_nmt.Stop | None], list[TranslationResult]], int]:
         lines = as_lines("source", source)
         native, hypotheses, scores, attention = self._search(call, **parameters)
@@ -196,7 +231,7 @@ class Translator:
             "n_best": True if num_hypotheses > 1 else None,
             "max_length_factor": None if max_decoding_length is None else 0,
             "max_length_offset": max_decoding_length})
-        changes.update(batch_settings(max_batch_size, batch_type))
+        changes.update(batch_settings(call, max_batch_size, batch_type))
         return (self._variant(changes, return_attention), num_hypotheses, return_scores,
                 return_attention)
 

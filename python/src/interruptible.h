@@ -1,7 +1,7 @@
 #pragma once
 
-#include <atomic>
-#include <chrono>
+#include "calls.h"
+
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -13,26 +13,19 @@
 
 namespace nmt::python {
 
-/// A request to stop a call, which another thread may set.
-class Stop {
- public:
-  void set() noexcept { set_ = true; }
-  bool is_set() const noexcept { return set_; }
-
- private:
-  std::atomic<bool> set_{false};
-};
-
-inline constexpr std::chrono::milliseconds signal_interval{50};
-
-/// Returns compute(should_stop). It runs in another thread without the GIL, while this thread
-/// handles Python's signals. If a handler raises, as that of Ctrl-C does, should_stop() becomes
-/// true and the handler's exception is thrown after `compute` has ended.
+/// Returns compute(should_stop), computed without the GIL. The main thread computes in another one
+/// and handles Python's signals meanwhile. If a handler raises, as that of Ctrl-C does,
+/// should_stop() becomes true and the handler's exception is thrown after `compute` has ended.
 template <class Compute>
 auto interruptible(Stop* stop, Compute&& compute) {
   Stop own;
   Stop& request = stop ? *stop : own;
-  std::optional<decltype(compute([] { return false; }))> result;
+  const auto should_stop = [&] { return request.is_set(); };
+  if (!is_main_thread()) {
+    const Released released(&request);
+    return compute(should_stop);
+  }
+  std::optional<decltype(compute(should_stop))> result;
   std::exception_ptr failed, raised;
   {
     const nanobind::gil_scoped_release released;
@@ -41,7 +34,7 @@ auto interruptible(Stop* stop, Compute&& compute) {
     bool over = false;
     std::thread worker([&] {
       try {
-        result = compute([&] { return request.is_set(); });
+        result = compute(should_stop);
       } catch (...) {
         failed = std::current_exception();
       }

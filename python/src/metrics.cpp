@@ -1,4 +1,5 @@
 #include "bindings.h"
+#include "calls.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
@@ -54,11 +55,11 @@ void bind_metrics(nb::module_& module) {
       .def_prop_ro("reference_length",
                    [](const BleuScore& self) { return self.counts.reference_length; });
   module.def("bleu", &bleu, nb::arg("hypotheses"), nb::arg("references"), nb::arg("options"),
-             nb::call_guard<nb::gil_scoped_release>());
+             nb::call_guard<Released>());
   module.def("ter", &ter, nb::arg("hypotheses"), nb::arg("references"), nb::arg("options"),
-             nb::call_guard<nb::gil_scoped_release>());
+             nb::call_guard<Released>());
   module.def("chrf", &chrf, nb::arg("hypotheses"), nb::arg("references"), nb::arg("options"),
-             nb::call_guard<nb::gil_scoped_release>());
+             nb::call_guard<Released>());
 }
 
 }  // namespace nmt::python

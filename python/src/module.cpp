@@ -1,4 +1,5 @@
 #include "bindings.h"
+#include "calls.h"
 
 #include <string>
 
@@ -27,10 +28,12 @@ void set_log_level(const std::string& name) {
 }  // namespace nmt::python
 
 NB_MODULE(_nmt, module) {
+  nb::set_leak_warnings(false);  // of objects that threads hold which the end of Python ends
   module.doc() = "The C++ library of nmt. Use the package nmt instead.";
   module.def("version", &nmt::version, "The version of the library.");
   module.def("set_log_level", &nmt::python::set_log_level, nb::arg("level"),
              "Drops messages below this level: debug, info, warning, error or off.");
+  nmt::python::bind_calls();
   nmt::python::bind_errors(module);
   nmt::python::bind_results(module);
   nmt::python::bind_vocabulary(module);

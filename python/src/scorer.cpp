@@ -20,12 +20,12 @@ ScorerOptions options_of(const Settings& settings, bool attention) {
 
 void load(Scorer* self, const std::vector<std::string>& models, const Settings& settings,
           bool attention) {
-  const nb::gil_scoped_release released;
+  const Released released;
   new (self) Scorer(Scorer::ensemble(models, options_of(settings, attention)));
 }
 
 void share(Scorer* self, const Translator& translator, const Settings& settings, bool attention) {
-  const nb::gil_scoped_release released;
+  const Released released;
   new (self) Scorer(translator, options_of(settings, attention));
 }
 

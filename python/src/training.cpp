@@ -1,4 +1,5 @@
 #include "bindings.h"
+#include "calls.h"
 
 #include <chrono>
 #include <exception>
@@ -18,19 +19,19 @@ namespace {
 
 using Words = std::vector<std::string>;
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds signal_interval{20};
 
 /// Whether the answer of a callback stops the training: False does, None does not.
 bool goes_on(const nb::object& answer) {
   return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
 }
 
-/// Handles Python's signals between updates. If a handler raises, the training stops and saves, and
-/// the exception is thrown afterwards.
+/// Handles Python's signals between updates of a training in the main thread. If a handler raises,
+/// the training stops and saves, and the exception is thrown afterwards.
 class SignalCheck {
  public:
-  /// Whether a handler has raised.
+  /// Whether a handler has raised, or the interpreter ends.
   bool operator()() {
+    if (!is_main_) return stop.is_set();
     const Clock::time_point now = Clock::now();
     if (raised_ || now - last_ < signal_interval) return raised_ != nullptr;
     last_ = now;
@@ -42,7 +43,7 @@ class SignalCheck {
   /// updates; other exceptions pass.
   template <class Value>
   bool call(const nb::object& callback, const Value& value) {
-    const nb::gil_scoped_acquire acquired;
+    const Callback acquired(is_main_);
     try {
       return goes_on(callback(value));
     } catch (nb::python_error& error) {
@@ -55,7 +56,10 @@ class SignalCheck {
     if (raised_) std::rethrow_exception(raised_);
   }
 
+  Stop stop;
+
  private:
+  const bool is_main_ = is_main_thread();
   Clock::time_point last_ = Clock::now();
   std::exception_ptr raised_;
 };
@@ -82,7 +86,7 @@ TrainResult train(const Settings& settings, const Words& train_sets, const Words
   callbacks.should_stop = [&] { return signals(); };
   TrainResult result;
   {
-    const nb::gil_scoped_release released;
+    const Released released(&signals.stop);
     result = train_model(options, callbacks);
   }
   signals.rethrow();

@@ -33,19 +33,20 @@ std::vector<std::vector<Translation>> lists(std::vector<Translation>&& translati
 
 void load(Translator* self, const std::vector<std::string>& models, const Settings& settings,
           bool attention) {
-  const nb::gil_scoped_release released;
+  const Released released;
   new (self) Translator(Translator::ensemble(models, options_of(settings, attention)));
 }
 
 Translator with(const Translator& self, const Settings& settings, bool attention) {
-  const nb::gil_scoped_release released;
+  const Released released;
   return self.with(options_of(settings, attention));
 }
 
 std::vector<std::vector<Translation>> translate(Translator& self,
-                                                const std::vector<std::string>& lines, Stop* stop) {
+                                                const std::vector<std::string>& lines, Stop* stop,
+                                                std::int64_t first) {
   return interruptible(
-      stop, [&](const ShouldStop& asked) { return lists(self.translate(lines, asked)); });
+      stop, [&](const ShouldStop& asked) { return lists(self.translate(lines, asked, first)); });
 }
 
 std::int64_t translate_file(Translator& self, const std::string& input, const std::string& output,
@@ -65,7 +66,7 @@ void bind_translator(nb::module_& module) {
       .def("__init__", &load, nb::arg("models"), nb::arg("settings"), nb::arg("attention") = false)
       .def("with_settings", &with, nb::arg("settings"), nb::arg("attention") = false)
       .def("translate", &translate, nb::arg("lines"), nb::arg("stop").none() = nb::none(),
-           "The hypotheses of each line, best first.")
+           nb::arg("first") = 1, "The hypotheses of each line, best first. first: its number.")
       .def("translate_file", &translate_file, nb::arg("input"), nb::arg("output"),
            nb::arg("stop").none() = nb::none(), "The number of lines.")
       .def("context_sentences", &Translator::context_sentences)

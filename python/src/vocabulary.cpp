@@ -1,4 +1,5 @@
 #include "bindings.h"
+#include "calls.h"
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
@@ -35,16 +36,19 @@ void bind_vocabulary(nb::module_& module) {
           [](Vocabulary* self, const std::filesystem::path& path) {
             new (self) Vocabulary(Vocabulary::load(path.string()));
           },
-          nb::arg("path"), nb::call_guard<nb::gil_scoped_release>(), "Reads a .spm or .model file.")
+          nb::arg("path"), nb::call_guard<Released>(),
+          nb::sig("def __init__(self, path: str | os.PathLike[str]) -> None"),
+          "Reads a .spm or .model file.")
       .def_static("train", &train, nb::arg("lines"), nb::arg("size") = usual.size,
-                  nb::arg("max_lines") = usual.max_lines, nb::call_guard<nb::gil_scoped_release>(),
+                  nb::arg("max_lines") = usual.max_lines, nb::call_guard<Released>(),
                   "Learns byte-pair encoding. The same lines give the same vocabulary.")
       .def(
           "save",
           [](const Vocabulary& self, const std::filesystem::path& path) {
             self.save(path.string());
           },
-          nb::arg("path"), nb::call_guard<nb::gil_scoped_release>(),
+          nb::arg("path"), nb::call_guard<Released>(),
+          nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
           "Writes a .spm file, whole or not at all.")
       .def(
           "encode",

@@ -1,7 +1,10 @@
 import inspect
 import pathlib
 import runpy
+import subprocess
 import sys
+
+import pytest
 
 import nmt
 from conftest import ROOT
@@ -17,6 +20,14 @@ def test_names_and_types():
     for name in ("Translator", "Scorer", "Vocabulary", "TrainProgress"):
         assert f"class {name}" in stub
     assert "numpy" in stub
+
+
+def test_types(tmp_path):
+    pytest.importorskip("mypy")
+    for checked in ("-p", "nmt"), (ROOT / "python/tests/typed.py",):
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path,
+                               *checked], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_version():

@@ -53,8 +53,19 @@ def test_attention(scorer, translator, pairs):
 
 def test_asynchronous_calls(scorer, pairs):
     expected = scorer.score_batch(pairs[0][:5], pairs[1][:5])
-    results = scorer.score_batch(pairs[0][:5], pairs[1][:5], asynchronous=True)
-    assert [each.result(60).score for each in results] == [each.score for each in expected]
+    for source, target in (pairs[0][:5], pairs[1][:5]), (iter(pairs[0][:5]), iter(pairs[1][:5])):
+        results = scorer.score_batch(source, target, asynchronous=True)
+        assert [each.result(60).score for each in results] == [each.score for each in expected]
+
+
+def test_tokens_of_pieces(scorer, translator, model, pairs):
+    """With no_spm_encode, lines are in pieces already."""
+    split = [" ".join(vocabulary.encode_as_pieces(line)) for vocabulary, line in (
+        (translator.source_vocabulary, pairs[0][0]), (translator.target_vocabulary, pairs[1][0]))]
+    expected = scorer.score_batch(pairs[0][:1], pairs[1][:1])[0]
+    result = nmt.Scorer(model, no_spm_encode=True).score_batch(split[:1], split[1:])[0]
+    assert result.tokens == expected.tokens
+    np.testing.assert_allclose(result.log_probs, expected.log_probs, atol=1e-6)
 
 
 def test_errors(scorer, model):

@@ -75,6 +75,9 @@ def test_errors(corpus, tmp_path):
         nmt.train(train_sets=files(corpus), model=tmp_path / "model", unti="gru")
     with pytest.raises(nmt.UsageError, match="missing"):
         nmt.train(train_sets=["missing.en", "missing.de"], model=tmp_path / "model")
+    for name in ("progress", "validation"):
+        with pytest.raises(TypeError, match=f"{name}: int; expected a function"):
+            nmt.train(train_sets=files(corpus), model=tmp_path / "model", **{name: 5})
     with pytest.raises(ZeroDivisionError):
         nmt.train(train_sets=files(corpus), model=tmp_path / "model", after="20u",
                   progress=lambda now: 1 / 0, **TRAINING)

@@ -1,6 +1,7 @@
 import asyncio
 import itertools
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -36,6 +37,30 @@ def test_translations_are_those_of_the_program(translator, model, lines):
     assert texts(translator.translate_iterable(ends)) == expected.splitlines()
     with pytest.raises(TypeError, match="a string; expected an iterable of lines"):
         list(translator.translate_iterable("one sentence"))
+
+
+def test_streams_are_checked_at_the_call(translator, lines):
+    for size in (-1, 1.5, True):
+        with pytest.raises(nmt.UsageError, match=f"max_batch_size={size}"):
+            translator.translate_iterable(lines, max_batch_size=size)
+        with pytest.raises(nmt.UsageError, match=f"max_batch_size={size}"):
+            translator.translate_batch(lines, max_batch_size=size)
+    with pytest.raises(nmt.UsageError, match="num_hypotheses"):
+        translator.translate_iterable(lines, num_hypotheses=5)
+    with pytest.raises(TypeError, match="beam_sise"):
+        translator.translate_iterable(lines, beam_sise=1)
+    expected = texts(translator.translate_batch(lines))
+    for size in (0, None):
+        assert texts(translator.translate_iterable(lines, max_batch_size=size)) == expected
+    assert texts(translator.translate_iterable(lines, max_batch_size=np.int64(1))) == expected
+
+
+def test_messages_have_the_numbers_of_the_stream(translator):
+    lines = ["a"] * 250 + ["one\ntwo"]
+    with pytest.raises(nmt.DataError, match="line 251 contains a line feed"):
+        list(translator.translate_iterable(lines, max_batch_size=1))
+    with pytest.raises(TypeError, match="contains int; expected str"):
+        list(translator.translate_iterable(["a", 1]))
 
 
 def test_context_sentences(corpus, lines, tmp_path, translator):
@@ -97,6 +122,28 @@ def test_options_of_the_constructor(model, lines):
     assert texts(translator.translate_batch(lines)) == expected.splitlines()
 
 
+def test_two_names_of_an_option(model, lines):
+    """compute_type, inter_threads and intra_threads are options of nmt-translate too."""
+    expected = texts(nmt.Translator(model, compute_type="int8", intra_threads=1).translate_batch(
+        lines, return_scores=True))
+    for options in ({"precision": "int8", "cpu_threads": 1, "workers": 1},
+                    {"precision": "int8", "compute_type": "int8", "cpu_threads": 1,
+                     "intra_threads": 1}):
+        translator = nmt.Translator(model, **options)
+        assert texts(translator.translate_batch(lines)) == expected
+    int8 = nmt.Translator(model, precision="int8").translate_batch(lines[:5], return_scores=True)
+    float32 = nmt.Translator(model, precision="float32").translate_batch(lines[:5],
+                                                                         return_scores=True)
+    assert [each.scores[0] for each in int8] != [each.scores[0] for each in float32]
+    for options, name in (({"precision": "nonsense"}, "precision"),
+                          ({"precision": "int8", "compute_type": "float32"}, "compute_type"),
+                          ({"cpu_threads": 1, "intra_threads": 2}, "intra_threads"),
+                          ({"workers": 1, "inter_threads": 2}, "inter_threads")):
+        for loader in (nmt.Translator, nmt.Scorer):
+            with pytest.raises(nmt.UsageError, match=name):
+                loader(model, **options)
+
+
 def test_attention_and_alignment(translator, lines):
     results = translator.translate_batch(lines, return_attention=True, alignment="subword")
     for line, result in zip(lines, results):
@@ -110,6 +157,45 @@ def test_attention_and_alignment(translator, lines):
         np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
         strongest = weights[:len(tokens), :len(source)].argmax(axis=1)
         assert sorted((int(s), t) for t, s in enumerate(strongest)) == result.alignments[0]
+
+
+def test_results_are_pickled_and_compared(translator, lines):
+    parameters = dict(num_hypotheses=2, return_scores=True, return_attention=True,
+                      alignment="subword")
+    results = translator.translate_batch(lines[:3], **parameters)
+    copies = pickle.loads(pickle.dumps(results))
+    assert copies == results == translator.translate_batch(lines[:3], **parameters)
+    for one, other in zip(results, copies):
+        assert (one.hypotheses, one.tokens, one.alignments) == (other.hypotheses, other.tokens,
+                                                                other.alignments)
+        assert one.scores.tolist() == other.scores.tolist()
+        assert [each.tolist() for each in one.attention] == [each.tolist()
+                                                             for each in other.attention]
+    plain = translator.translate_batch(lines[:3], num_hypotheses=2)
+    assert plain[0] != results[0] and plain[0] != plain[1] and plain[0] != plain[0].hypotheses
+    scores = translator.score_batch(lines[:3], lines[:3], return_attention=True)
+    copies = pickle.loads(pickle.dumps(scores))
+    assert copies == scores and scores[0] != scores[1]
+    assert [each.tokens for each in copies] == [each.tokens for each in scores]
+    assert copies[0].log_probs.tolist() == scores[0].log_probs.tolist()
+
+
+def test_closing(model, lines):
+    with nmt.Translator(model) as translator, nmt.Scorer(model) as scorer:
+        expected = texts(translator.translate_batch(lines))
+        vocabulary = translator.target_vocabulary
+        stream = translator.translate_iterable(lines)
+        calls = translator.translate_batch(lines, asynchronous=True)
+    assert [each.result(60).hypotheses[0] for each in calls] == expected
+    assert texts(stream) == expected
+    for call in (lambda: translator.translate_batch(lines), lambda: translator.context_sentences,
+                 lambda: translator.translate_batch(lines, asynchronous=True),
+                 lambda: translator.score_batch(lines, lines),
+                 lambda: scorer.score_batch(lines, lines)):
+        with pytest.raises(nmt.UsageError, match="closed"):
+            call()
+    translator.close()
+    assert vocabulary.decode(vocabulary.encode("das Haus"))
 
 
 def test_asynchronous_calls(translator, lines):
@@ -199,6 +285,10 @@ def test_errors(translator, model, tmp_path):
     with pytest.raises(nmt.UsageError, match="no-such-model") as caught:
         nmt.Translator("no-such-model")
     assert caught.value.status == 2 and isinstance(caught.value, (nmt.Error, ValueError))
+    for loader in (nmt.Translator, nmt.Scorer):
+        with pytest.raises(FileNotFoundError, match="no-such-model") as caught:
+            loader([model, "no-such-model"])
+        assert isinstance(caught.value, nmt.UsageError) and "\n" not in str(caught.value)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(nmt.Error, match="config.json"):
         nmt.Translator(tmp_path)

@@ -28,10 +28,18 @@ def test_training_saving_loading(corpus, tmp_path):
 
 
 def test_errors(tmp_path, translator):
+    vocabulary = translator.source_vocabulary
     (tmp_path / "bad.spm").write_bytes(b"no model")
     with pytest.raises(nmt.DataError, match="bad.spm"):
         nmt.Vocabulary(tmp_path / "bad.spm")
     with pytest.raises(nmt.UsageError, match="missing.spm"):
         nmt.Vocabulary(tmp_path / "missing.spm")
+    for call, name in ((lambda: vocabulary.encode(5), "encode"),
+                       (lambda: vocabulary.decode("a"), "decode"),
+                       (lambda: vocabulary.piece("a"), "piece"),
+                       (lambda: nmt.Vocabulary.train(5), "train")):
+        with pytest.raises(TypeError, match=f"^{name}: arguments of the types .*; expected {name}"
+                                            r"\(.*\) -> \S+$"):
+            call()
     with pytest.raises(nmt.Error, match="400000"):
         translator.source_vocabulary.piece(400000)

@@ -199,7 +199,7 @@ std::string Compute::describe(const std::string& program) const {
   const auto in_brackets = [](const std::string& text) {
     return text.empty() ? "" : " (" + text + ")";
   };
-  const std::size_t colon = std::min(program.find(':'), program.size());
+  const std::size_t colon = std::min(program.find(": "), program.size());
   return fmt::format("{} {}{} on {}{}, {}, {}, {}{}{}", program.substr(0, colon), NMT_VERSION,
                      program.substr(colon), place, in_brackets(name), threads,
                      kernels::instruction_set(), name_of(precision_),

@@ -110,6 +110,10 @@ void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& 
     if (std::find(defaults.begin(), defaults.end(), value) == defaults.end())
       given.push_back(value);
   for (const auto& [name, text] : extra) {
+    if (name == "log-level")
+      fail(ExitStatus::usage,
+           "log-level: the level is that of the whole process; call nmt::set_log_level() "
+           "(nmt.set_log_level() in Python)");
     for (const NamedValue& value : given)
       if (value.name == name)
         fail(ExitStatus::usage, "{}: set as a member and in settings too; set it once", name);

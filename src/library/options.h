@@ -25,7 +25,7 @@ std::vector<NamedValue> members(const TrainOptions& options);
 
 /// Reads members that differ from their defaults, and then `extra`, as a configuration file. Errors
 /// (usage): those of config::Settings; a name that is both a changed member and in `extra`; options
-/// without effect.
+/// without effect; the log level, which is that of the process.
 void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& defaults,
           const Settings& extra, config::Settings& settings);
 

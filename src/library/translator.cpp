@@ -40,6 +40,12 @@ Translation public_translation(Output&& output, const Vocabulary& vocabulary) {
   return result;
 }
 
+// Standard input and output are those of the program that uses the library.
+void expect_file(const char* what, const std::string& path) {
+  if (path.empty() || path == "-")
+    fail(ExitStatus::usage, "translate_file: {} '{}'; expected the name of a file", what, path);
+}
+
 }  // namespace
 
 namespace library {
@@ -113,7 +119,7 @@ Translator& Translator::operator=(Translator&&) noexcept = default;
 Translator::~Translator() = default;
 
 std::vector<Translation> Translator::translate(const std::vector<std::string>& lines,
-                                               const ShouldStop& stop) {
+                                               const ShouldStop& stop, std::int64_t first) {
   std::vector<Translation> result;
   result.reserve(lines.size());
   const std::span<const std::string> all(lines);
@@ -121,7 +127,7 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
   for (std::size_t begin = 0; begin < lines.size(); begin += window())
     for (Translation& each :
          impl_->translate(all.subspan(begin, std::min(window(), lines.size() - begin)), document,
-                          static_cast<std::int64_t>(begin) + 1, stop))
+                          first + static_cast<std::int64_t>(begin), stop))
       result.push_back(std::move(each));
   return result;
 }
@@ -146,7 +152,10 @@ std::int64_t Translator::translate(const ReadLine& read, const WriteTranslation&
 
 std::int64_t Translator::translate_file(const std::string& input, const std::string& output,
                                         const ShouldStop& stop) {
+  expect_file("input", input);
+  expect_file("output", output);
   app::LineInput lines(input, {});
+  lines.expect_other(output);
   LineWriter writer(output);
   const std::lock_guard lock(impl_->shared->one_call);
   impl_->open.on_batch(library::stop_between_batches(stop));

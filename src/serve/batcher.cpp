@@ -37,6 +37,12 @@ Batcher::~Batcher() {
   stop();
 }
 
+void Batcher::abandon() {
+  const std::lock_guard lock(mutex_);
+  abandoned_ = true;
+  changed_.notify_all();
+}
+
 void Batcher::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -145,7 +151,7 @@ void Batcher::drop_dead_jobs(std::unique_lock<std::mutex>& lock) {
   const Clock::time_point now = Clock::now();
   std::vector<std::pair<std::shared_ptr<Job>, JobStatus>> dead;
   for (const auto& job : jobs_) {
-    if (job->job.canceled && *job->job.canceled)
+    if (abandoned_ || (job->job.canceled && *job->job.canceled))
       dead.emplace_back(job, JobStatus::canceled);
     else if (job->job.deadline <= now)
       dead.emplace_back(job, JobStatus::expired);

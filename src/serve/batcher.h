@@ -107,6 +107,8 @@ class Batcher {
   /// taken. A job of more sentences than the capacity is taken when nothing else waits.
   /// Thread-safe.
   bool submit(BatchJob job);
+  /// Cancels the jobs taken so far, but for the batches that are being translated.
+  void abandon();
   /// Finishes the jobs taken so far and ends the threads.
   void stop();
 
@@ -171,7 +173,7 @@ class Batcher {
   double sentence_seconds_ = 0;  // moving average of the time of a batch per sentence
   Statistics statistics_;
   int idle_ = 0;  // threads without a batch
-  bool stopping_ = false;
+  bool stopping_ = false, abandoned_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -34,6 +34,7 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t discard_limit = 4'000'000;  // bytes of a refused body that are read
+constexpr std::size_t ahead_bytes = 4096;         // of further requests that are read at a time
 constexpr auto discard_timeout = std::chrono::seconds(2);
 constexpr auto accept_pause = std::chrono::milliseconds(100);  // after an error of accept()
 
@@ -43,6 +44,26 @@ Clock::duration duration(double seconds) {
 
 std::string text_of(beast::string_view text) {
   return {text.data(), text.size()};
+}
+
+// The path and the query of "http://host/path?query", the form of requests through a proxy.
+std::string without_host(const std::string& target) {
+  for (const beast::string_view scheme : {"http://", "https://"}) {
+    if (target.size() < scheme.size() ||
+        !beast::iequals(beast::string_view(target).substr(0, scheme.size()), scheme))
+      continue;
+    const std::size_t end = std::min(target.find_first_of("/?", scheme.size()), target.size());
+    return target[end] == '/' ? target.substr(end) : "/" + target.substr(end);
+  }
+  return target;
+}
+
+// Removes the empty lines that a server should ignore before a request (RFC 9112, 2.2).
+void skip_empty_lines(beast::flat_buffer& buffer) {
+  const auto* const data = static_cast<const char*>(buffer.data().data());
+  std::size_t at = 0;
+  while (at + 1 < buffer.size() && data[at] == '\r' && data[at + 1] == '\n') at += 2;
+  buffer.consume(at);
 }
 
 }  // namespace
@@ -99,7 +120,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
         ++self->owner_.metrics.refused_connections;
         return self->refuse_and_close(503, "too many connections; try again later");
       }
-      self->read_header(self->limits().read_timeout);
+      self->begin_request();
     });
   }
 
@@ -109,11 +130,37 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
 
   const Limits& limits() const { return owner_.spec.limits; }
 
-  void read_header(double timeout) {
+  // A connection may be idle for longer than a request may take to arrive.
+  void await_next_request() {
+    if (buffer_.size() > 0) return begin_request();
+    stream_.expires_after(duration(limits().idle_timeout));
+    stream_.async_read_some(buffer_.prepare(ahead_bytes),
+                            [self = shared_from_this()](error_code error, std::size_t bytes) {
+                              if (error) return self->close();
+                              self->buffer_.commit(bytes);
+                              self->begin_request();
+                            });
+  }
+
+  void begin_request() {
+    stream_.expires_after(duration(limits().read_timeout));
+    read_first_line();
+  }
+  void read_first_line() {
+    skip_empty_lines(buffer_);
+    if (buffer_.size() > 1) return read_header();
+    stream_.async_read_some(buffer_.prepare(ahead_bytes),
+                            [self = shared_from_this()](error_code error, std::size_t bytes) {
+                              if (error) return self->close();
+                              self->buffer_.commit(bytes);
+                              self->read_first_line();
+                            });
+  }
+
+  void read_header() {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(limits().max_header));
     parser_->body_limit(static_cast<std::uint64_t>(limits().max_body));
-    stream_.expires_after(duration(timeout));
     http::async_read_header(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](error_code error, std::size_t) { self->on_header(error); });
@@ -130,10 +177,20 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     const auto& head = parser_->get();
     keep_alive_ = head.keep_alive() && !owner_.draining;
     is_head_ = head.method() == http::verb::head;
+    version_ = head.version() == 10 ? 10 : 11;
+    if (const auto coding = head[http::field::transfer_encoding];
+        head.count(http::field::transfer_encoding) > 1 ||
+        (!coding.empty() && !beast::iequals(coding, "chunked")))
+      return refuse_and_close(501, "only the transfer coding chunked is supported");
+    if (const auto coding = head[http::field::content_encoding];
+        !coding.empty() && !beast::iequals(coding, "identity"))
+      return refuse_and_close(415, "encoded bodies are not supported; send the body as it is");
     if (const auto length = parser_->content_length();
         length && *length > static_cast<std::uint64_t>(limits().max_body))
       return refuse_body();
-    if (!hold_body()) return refuse_and_close(503, "the server holds too many requests", true);
+    ++owner_.open_requests;
+    counted_ = true;
+    if (!has_room_for(parser_->content_length().value_or(0))) return refuse_for_room();
     if (beast::iequals(head[http::field::expect], "100-continue")) return invite_body();
     read_body();
   }
@@ -142,15 +199,17 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     refuse_and_close(413, fmt::format("the body exceeds {} bytes", limits().max_body));
   }
 
-  // Counts the bytes of the body that may come; false: there is no room for them.
+  void refuse_for_room() { refuse_and_close(503, "the server holds too many requests", true); }
+
+  bool has_room_for(std::uint64_t bytes) const {
+    return bytes == 0 || owner_.metrics.pending_bytes + static_cast<std::int64_t>(bytes) <=
+                             limits().max_pending_bytes;
+  }
+  // Counts what has arrived of the body. False: there is no room for it.
   bool hold_body() {
-    const auto length = parser_->content_length();
-    std::int64_t bytes = length ? static_cast<std::int64_t>(*length) : 0;
-    if (parser_->chunked()) bytes = limits().max_body;
-    ++owner_.open_requests;
-    counted_ = true;
-    held_ = bytes;
-    return (owner_.metrics.pending_bytes += bytes) <= limits().max_pending_bytes || bytes == 0;
+    const auto bytes = static_cast<std::int64_t>(parser_->get().body().size());
+    const std::int64_t added = bytes - std::exchange(held_, bytes);
+    return (owner_.metrics.pending_bytes += added) <= limits().max_pending_bytes || added == 0;
   }
   void release_request() {
     if (!counted_) return;
@@ -169,9 +228,17 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
 
   void read_body() {
     stream_.expires_after(duration(limits().read_timeout));
-    http::async_read(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](error_code error, std::size_t) { self->on_body(error); });
+    parser_->eager(true);
+    read_more_of_body();
+  }
+  void read_more_of_body() {
+    if (parser_->is_done()) return on_body({});
+    http::async_read_some(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](error_code error, std::size_t) {
+                            if (error) return self->on_body(error);
+                            if (!self->hold_body()) return self->refuse_for_room();
+                            self->read_more_of_body();
+                          });
   }
 
   void on_body(error_code error) {
@@ -199,7 +266,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     if (!parser_) return request;
     const auto& head = parser_->get();
     request.method = text_of(head.method_string());
-    const std::string target = text_of(head.target());
+    const std::string target = without_host(text_of(head.target()));
     const std::size_t question = target.find('?');
     request.path = target.substr(0, question);
     if (question != std::string::npos) request.query = target.substr(question + 1);
@@ -209,15 +276,22 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     return request;
   }
 
-  // Notices when the client closes the connection before its answer is there.
+  // Notices when the client closes the connection, or its sending half, before its answer is there.
+  // What arrives before belongs to the next request.
   void watch() {
     stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this(),
                                                          canceled = canceled_](error_code error) {
       if (error || canceled != self->canceled_) return;
-      char byte = 0;
-      const auto got =
-          ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) *canceled = true;
+      beast::flat_buffer& buffer = self->buffer_;
+      const std::size_t room = std::min(buffer.max_size() - buffer.size(), ahead_bytes);
+      if (room == 0) return;
+      const auto got = ::recv(self->stream_.socket().native_handle(), buffer.prepare(room).data(),
+                              room, MSG_DONTWAIT);
+      if (got > 0) buffer.commit(static_cast<std::size_t>(got));
+      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+        *canceled = true;
+      else
+        self->watch();
     });
   }
 
@@ -231,7 +305,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
   }
 
   void send(HttpResponse response, bool keep_alive) {
-    message_.emplace(static_cast<http::status>(response.status), 11);
+    message_.emplace(static_cast<http::status>(response.status), version_);
     message_->set(http::field::server, "nmt");
     message_->set(http::field::content_type, response.content_type);
     for (const auto& [name, value] : response.headers) message_->set(name, value);
@@ -258,7 +332,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     if (error) return;
     if (refused_) return discard();
     if (!again) return close();
-    read_header(limits().idle_timeout);
+    await_next_request();
   }
 
   void refuse_and_close(int status, const std::string& message, bool retry = false) {
@@ -305,6 +379,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
   std::int64_t open_ = 0, held_ = 0;
   std::size_t discarded_ = 0;
   std::uint64_t answers_ = 0, written_ = 0;
+  unsigned version_ = 11;  // of HTTP
   bool keep_alive_ = false, is_head_ = false, refused_ = false, counted_ = false;
 };
 
@@ -390,6 +465,8 @@ void HttpServer::run() {
   for (int i = 1; i < impl.spec.http_threads; ++i) threads.emplace_back([&] { impl.io.run(); });
   impl.io.run();
   for (std::thread& thread : threads) thread.join();
+  error_code error;
+  impl.signals.clear(error);  // the next signal ends the process
 }
 
 }  // namespace nmt::server

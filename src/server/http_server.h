@@ -35,7 +35,8 @@ class HttpServer {
   /// The port in use, also where the spec has 0.
   std::uint16_t port() const;
   /// Serves until SIGTERM or SIGINT; then accepts no more, finishes open requests for at most
-  /// drain_timeout seconds, and returns. A second signal returns at once.
+  /// drain_timeout seconds, and returns. A second signal returns at once;
+  /// afterwards signals have their default action.
   void run();
 
  private:

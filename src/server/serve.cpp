@@ -1,6 +1,7 @@
 #include "server/serve.h"
 
 #include "config/device.h"
+#include "core/error.h"
 #include "core/log.h"
 #include "core/thread_pool.h"
 #include "serve/batcher.h"
@@ -56,6 +57,11 @@ void serve(const ServeSpec& spec) {
   allow_connections();
   ::mallopt(M_ARENA_MAX, 2);             // freed memory of one thread serves the others
   ::mallopt(M_MMAP_THRESHOLD, 1 << 20);  // blocks of tensors go back to the system when freed
+  if (spec.limits.max_body > spec.limits.max_pending_bytes)
+    fail(ExitStatus::usage,
+         "max-body is {} and max-pending-bytes {}: no body may be larger than all together; lower "
+         "max-body or raise max-pending-bytes",
+         spec.limits.max_body, spec.limits.max_pending_bytes);
   ServeSpec checked = spec;
   checked.translate.alternatives = spec.limits.max_alternatives;
   app::check(checked.translate);
@@ -80,6 +86,7 @@ void serve(const ServeSpec& spec) {
     log::info("model={} source={} target={}", entry.directory, entry.direction.source,
               entry.direction.target);
   http.run();
+  batcher.abandon();  // nobody can be answered any longer
   batcher.stop();
   log::info("stopped");
 }

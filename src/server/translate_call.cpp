@@ -64,7 +64,7 @@ TranslateCall::TranslateCall(const RequestFields& fields, const serve::ModelMap&
   if (limits.max_characters > 0 && characters_ > static_cast<std::size_t>(limits.max_characters))
     refuse(fmt::format("Invalid request: {} characters exceed the text limit of {}", characters_,
                        limits.max_characters));
-  if (source_ == "auto") detect_source(models.sources());
+  if (source_ == "auto") detect_source(models);
   if (!contains(models.languages(), source_)) refuse(shown(source_) + " is not supported");
   if (!contains(models.languages(), target_)) refuse(shown(target_) + " is not supported");
   if (source_ == target_) return;
@@ -76,10 +76,16 @@ TranslateCall::TranslateCall(const RequestFields& fields, const serve::ModelMap&
   cut(limits);
 }
 
-void TranslateCall::detect_source(const std::vector<std::string>& candidates) {
-  const std::vector<serve::Detection> found = detect_texts(originals_, format_, candidates);
+void TranslateCall::detect_source(const serve::ModelMap& models) {
+  const std::vector<serve::Detection> found = detect_texts(originals_, format_, models.sources());
   if (found.empty()) refuse("no language of this server was recognized");
   detected_ = found.front();
+  if (detected_->confidence == 0)  // a guess, which should be one that can be translated
+    for (const std::string& source : models.sources())
+      if (source != target_ && !models.route(source, target_).empty()) {
+        detected_->language = source;
+        break;
+      }
   source_ = detected_->language;
 }
 

@@ -42,7 +42,7 @@ class TranslateCall {
   nlohmann::ordered_json response(std::span<const serve::Hypotheses> translations) const;
 
  private:
-  void detect_source(const std::vector<std::string>& candidates);
+  void detect_source(const serve::ModelMap& models);
   void cut(const Limits& limits);
   nlohmann::ordered_json segments(const serve::Document& document,
                                   std::span<const serve::Hypotheses> translations) const;

@@ -142,5 +142,15 @@ TEST(LibraryOptions, MessagesNameSettingsWithoutDashes) {
   }
 }
 
+TEST(LibraryOptions, TheLogLevelIsNoSetting) {
+  try {
+    read_yaml<app::TranslateSpec>({}, {}, {{"log-level", "debug"}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::usage);
+    EXPECT_NE(std::string(error.what()).find("set_log_level"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace nmt::library

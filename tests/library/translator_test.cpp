@@ -5,14 +5,18 @@
 #include "nmt/error.h"
 #include "nmt/log.h"
 #include "nmt/scorer.h"
+#include "nmt/version.h"
 #include "tests/support/engine.h"
 #include "text/vocabulary/train_vocabulary.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -215,6 +219,40 @@ TEST_F(FacadeTest, members_that_are_not_set_are_those_of_the_loaded_models) {
     EXPECT_STREQ(error.what(),
                  "max-length: 4 differs from the loaded models, which have max-length: 3");
   }
+}
+
+TEST_F(FacadeTest, the_first_log_line_has_the_class_and_the_version) {
+  std::vector<std::string> logged;
+  set_log_level(LogLevel::info);
+  set_log_handler([&](LogLevel, const std::string& message) { logged.push_back(message); });
+  const Translator translator(path, {.cpu_threads = 1});
+  set_log_handler({});
+  set_log_level(LogLevel::error);
+  ASSERT_FALSE(logged.empty());
+  EXPECT_EQ(logged.front().find(std::string("nmt::Translator ") + version() + " on cpu"), 0u)
+      << logged.front();
+}
+
+TEST_F(FacadeTest, files_are_named_and_distinct) {
+  Translator translator(path, {.max_length_factor = 1, .cpu_threads = 1});
+  const std::string input = path + "/in", link = path + "/link", output = path + "/out";
+  std::ofstream(input) << "the house\n";
+  std::filesystem::create_symlink(input, link);
+  using Names = std::pair<std::string, std::string>;
+  for (const auto& [from, to] : {Names{"", output}, Names{"-", output}, Names{input, ""},
+                                 Names{input, "-"}, Names{input, input}, Names{input, link}}) {
+    try {
+      translator.translate_file(from, to);
+      FAIL() << from << " " << to;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage) << error.what();
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(output));
+  std::string text;
+  std::getline(std::ifstream(input), text);
+  EXPECT_EQ(text, "the house");
+  EXPECT_EQ(translator.translate_file(input, output), 1);
 }
 
 TEST_F(FacadeTest, a_stopped_call_leaves_a_usable_translator) {

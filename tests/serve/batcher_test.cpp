@@ -241,6 +241,21 @@ TEST(Batcher, StopFinishesWhatWasTaken) {
   EXPECT_FALSE(send(batcher, {"b"}).taken);
 }
 
+TEST(Batcher, AbandonedJobsAreCanceled) {
+  FakeEngine engine;
+  Batcher batcher(engine, options);
+  engine.hold();
+  Sent first = send(batcher, {"a"});
+  engine.wait_for_calls(1);
+  std::vector<Sent> rest;
+  for (int i = 0; i < 5; ++i) rest.push_back(send(batcher, {"b"}));
+  batcher.abandon();
+  engine.release();
+  batcher.stop();
+  for (Sent& each : rest) EXPECT_EQ(each.answer.get().status, JobStatus::canceled);
+  EXPECT_EQ(engine.order, std::vector<std::string>{"a"});
+}
+
 TEST(Batcher, ManyThreadsSubmit) {
   FakeEngine engine;
   Batcher batcher(engine, {64, 100000, 1ms, 3});

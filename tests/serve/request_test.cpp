@@ -158,6 +158,8 @@ TEST_F(TranslateCalls, ShapesOfAnswers) {
   if (!serve::can_detect()) return;
   EXPECT_EQ(response(R"({"q": "", "source": "auto", "target": "fr"})", {}),
             R"({"detectedLanguage":{"confidence":0.0,"language":"de"},"translatedText":""})");
+  EXPECT_EQ(response(R"({"q": "", "source": "auto", "target": "de"})", {}),
+            R"({"detectedLanguage":{"confidence":0.0,"language":"en"},"translatedText":""})");
 }
 
 TEST(RateLimit, BucketsFillWithTime) {

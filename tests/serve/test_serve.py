@@ -347,6 +347,39 @@ class Serve(unittest.TestCase):
                 self.assertRegex(answer, rb"^HTTP/1\.1 (4\d\d|503) ", cases[i % len(cases)][:40])
         self.assertEqual(self.server.ask("GET", "/health")[0], 200)
 
+    def test_versions_of_http(self):
+        """An answer has the version of its request, and says whether the connection stays open."""
+        for head, version, kept in (("HTTP/1.0", "1.0", False), ("HTTP/1.0\r\nConnection: keep-alive", "1.0", True),
+                                    ("HTTP/1.1", "1.1", True), ("HTTP/1.1\r\nConnection: close", "1.1", False)):
+            with socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) as connection:
+                connection.sendall(f"GET /health {head}\r\n\r\n".encode())
+                lines = connection.recv(65536).decode().split("\r\n")
+                self.assertEqual(lines[0], f"HTTP/{version} 200 OK")
+                shown = [line.lower() for line in lines if line.lower().startswith("connection:")]
+                self.assertEqual(shown, {("1.0", True): ["connection: keep-alive"], ("1.1", False): ["connection: close"]}.get((version, kept), []))
+                if kept:
+                    connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+                self.assertEqual(bool(connection.recv(65536)), kept)
+
+    def test_forms_of_requests(self):
+        def statuses(data):
+            return [int(each) for each in re.findall(rb"HTTP/1\.1 (\d+) ", self.server.raw(data))]
+
+        end = b" HTTP/1.1\r\nConnection: close\r\n\r\n"
+        for target, status in ((b"http://localhost:5000/health", 200), (b"HTTP://x/health?a=b", 200), (b"http://x", 200), (b"http://x?a", 200),
+                               (b"https://x/nothing", 404), (b"ftp://x/health", 404)):
+            self.assertEqual(statuses(b"GET " + target + end), [status], target)
+        self.assertEqual(statuses(b"\r\n\r\nGET /health HTTP/1.1\r\n\r\n\r\nGET /health" + end), [200, 200])
+        self.assertEqual(statuses(b"\r\r\nGET /health" + end), [400])
+        body = json.dumps({"q": "a", "source": "en", "target": "en"}).encode()
+        head = b"POST /translate HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        chunks = b"\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        for coding, status in ((b"chunked", 200), (b"Chunked", 200), (b"gzip, chunked", 501), (b"gzip", 501),
+                               (b"chunked\r\nTransfer-Encoding: gzip", 501)):
+            self.assertEqual(statuses(head + b"Transfer-Encoding: " + coding + chunks), [status], coding)
+        for coding, status in ((b"identity", 200), (b"gzip", 415)):
+            self.assertEqual(statuses(head + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s" % (coding, len(body), body)), [status])
+
     def test_large_bodies_are_not_read(self):
         head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         answer = self.server.raw(head + b"Content-Length: 100000000\r\n\r\n" + b"x" * 3_000_000)
@@ -358,6 +391,36 @@ class Serve(unittest.TestCase):
         self.assertGreaterEqual(self.server.metric('nmt_http_requests_total{path="/translate",status="413"}'), 2)
         answer = self.server.raw(head.replace(b"POST", b"HEAD") + b"Content-Length: 100000000\r\n\r\n")
         self.assertTrue(answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b"\r\n\r\n"), answer)
+
+    def test_bodies_count_as_they_arrive(self):
+        """An announced length holds no room of --max-pending-bytes; only one that cannot fit is refused."""
+        head = b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\n"
+        with serving(self.models, "--max-body", "100000", "--max-pending-bytes", "150000") as server:
+            def announce(sent):
+                connection = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
+                connection.sendall(head + b"Content-Length: 90000\r\n\r\n" + b" " * sent)
+                return connection
+
+            idle = [announce(0) for _ in range(5)]
+            server.translate("a")
+            body = json.dumps({"q": "a", "source": "en", "target": "de"}).encode()
+            chunked = head + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+            self.assertTrue(server.raw(chunked).startswith(b"HTTP/1.1 200 "))
+            full = [announce(70000) for _ in range(2)]
+            end = time.monotonic() + 10
+            while server.metric("nmt_pending_bytes") < 140000 and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertEqual(server.metric("nmt_pending_bytes"), 140000)
+            large = json.dumps({"q": "a" * 20000, "source": "en", "target": "de"})
+            status, headers, _ = server.ask("POST", "/translate", large, {"Content-Type": "application/json"})
+            self.assertEqual((status, "Retry-After" in headers), (503, True))
+            answer = server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(large), large.encode()))
+            self.assertTrue(answer.startswith(b"HTTP/1.1 503 "), answer[:100])
+            for connection in [*idle, *full]:
+                connection.close()
+            while server.metric("nmt_pending_bytes") > 0 and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertEqual(server.ask("POST", "/translate", large, {"Content-Type": "application/json"})[0], 200)
 
     def test_slow_and_vanishing_clients(self):
         """Half-open connections and trickling headers end by the read time-out; others are served."""
@@ -377,6 +440,46 @@ class Serve(unittest.TestCase):
         self.assertEqual(self.server.metric("nmt_pending_bytes"), 0)
         for connection in slow:
             connection.close()
+
+    def test_headers_on_a_kept_connection_have_the_time_of_a_request(self):
+        """--idle-timeout (3 s) is for connections without a request, --read-timeout (1 s) for a header that trickles."""
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) as connection:
+            for pause in (1.5, 0.3):
+                connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+                self.assertIn(b"200 OK", connection.recv(65536))
+                time.sleep(pause)
+            connection.sendall(b"GET /hea")
+            begin = time.monotonic()
+            self.assertEqual(connection.recv(65536), b"")
+            self.assertLess(time.monotonic() - begin, 2.3)
+
+    def test_clients_that_vanish_behind_a_further_request_are_noticed(self):
+        body = json.dumps({"q": self.lines * 10, "source": "en", "target": "de"}).encode()
+        request = (b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                   % (len(body), body))
+        name = 'nmt_jobs_total{result="canceled"}'
+        with serving(self.models, "--beam-size", "20", "--mini-batch", "8", "--cpu-threads", "1") as server:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
+                connection.sendall(request)
+                while server.metric("nmt_queue_sentences") == 0:
+                    time.sleep(0.01)
+                connection.sendall(b"G")
+                time.sleep(0.2)
+            end = time.monotonic() + 5
+            while server.metric(name) == 0 and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertEqual(server.metric(name), 1)
+            with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
+                body = json.dumps({"q": self.lines[:8], "source": "en", "target": "de"}).encode()
+                connection.sendall(b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                                   % (len(body), body) + b"GET /hea")
+                time.sleep(0.05)
+                connection.sendall(b"lth HTTP/1.1\r\nConnection: close\r\n\r\n")
+                got = b""
+                while part := connection.recv(65536):
+                    got += part
+            self.assertEqual(re.findall(rb"HTTP/1\.1 (\d+)", got), [b"200", b"200"])
+            self.assertTrue(got.endswith(b'{"status":"ok"}'), got[-100:])
 
     def test_metrics_and_log_have_no_texts(self):
         self.server.translate("the secretword lamp")
@@ -510,6 +613,33 @@ class Serve(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertTrue(server.log[-1].endswith("stopped\n"), server.log[-3:])
 
+    def test_the_drain_time_and_further_signals_end_the_server(self):
+        """Sentences that wait are not translated when nobody can be answered any longer."""
+        body = json.dumps({"q": [f"{each} {line} {line} {line}" for each in "abcde" for line in self.lines] * 4,
+                           "source": "en", "target": "de"}).encode()
+        request = b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        for drain, further in (("0.5", 0), ("600", 1)):
+            server = Server(self.models, "--beam-size", "40", "--max-length-offset", "100", "--max-queue", "100000", "--mini-batch", "8",
+                            "--request-timeout", "600", "--drain-timeout", drain, "--cpu-threads", "1")
+            clients = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(8)]
+            for client in clients:
+                client.sendall(request)
+            end = time.monotonic() + 20
+            while server.metric("nmt_queue_sentences") < 6400 and time.monotonic() < end:
+                time.sleep(0.05)
+            begin = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            for _ in range(further):
+                time.sleep(0.5)
+                server.process.send_signal(signal.SIGTERM)
+            try:
+                self.assertEqual(server.process.wait(timeout=20), 0, (drain, time.monotonic() - begin))
+            finally:
+                server.process.kill()
+                server.stop()
+                for client in clients:
+                    client.close()
+
     def test_wrong_command_lines(self):
         empty = self.home / "empty"
         empty.mkdir()
@@ -520,6 +650,7 @@ class Serve(unittest.TestCase):
                                   (2, [self.models, f"en-de={self.models / 'en-de'}"]), (2, [self.models, "--port", port]),
                                   (2, [self.models, "--port", 70000]), (2, [self.models, "--host", "no.such.host.invalid"]),
                                   (2, [self.models, "--glossaries", "xx-yy=f"]), (2, [self.models, "--api-keys", "/nowhere"]),
+                                  (2, [self.models, "--max-body", 2000, "--max-pending-bytes", 1000]),
                                   (3, [self.models, "--glossaries", f"en-de={self.home / 'bad.tsv'}"])):
             done = subprocess.run([str(BIN / "nmt-serve"), "--port", "0", *map(str, arguments)], capture_output=True,
                                   text=True, timeout=SECONDS)

@@ -129,10 +129,7 @@ void OpenTranslator::trim(int lane) {
 TranslateResult translate(const TranslateSpec& spec) {
   check(spec.models);
   LineInput input(spec.input, spec.text);
-  std::error_code none;
-  if (input.is_file() && std::filesystem::is_regular_file(spec.output, none) &&
-      std::filesystem::equivalent(spec.input, spec.output, none))
-    fail(ExitStatus::usage, "output: {} is the input; name another file", spec.output);
+  input.expect_other(spec.output);
   LineWriter writer(spec.output);
   OpenTranslator open(spec, "nmt-translate");
   ProgressLine progress(spec.input);
