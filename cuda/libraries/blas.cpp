@@ -61,11 +61,11 @@ class Blas {
     const CublasLibrary& library = CublasLibrary::get();
     void* const workspace = workspace_.get(state, workspace_bytes);  // may throw
     NMT_CUDA_CHECK(library.cublasCreate(&handle_));
-    try {
+    try {  // an object that is not made has no destructor
       NMT_CUDA_CHECK(library.cublasSetStream(handle_, state.stream));  // resets the workspace
       NMT_CUDA_CHECK(library.cublasSetWorkspace(handle_, workspace, workspace_bytes));
-    } catch (...) {  // an object that is not made has no destructor
-      library.cublasDestroy(handle_);
+    } catch (...) {
+      library.cublasDestroy(handle_);  // unchecked
       throw;
     }
   }

@@ -236,12 +236,12 @@ CudaDevice::CudaDevice(int index, std::optional<Precision> precision)
   cuda::make_current(index);
   NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
   void *fault = nullptr, *seen = nullptr;
-  try {
+  try {  // an object that is not made has no destructor
     NMT_CUDA_CHECK(cudaHostAlloc(&fault, sizeof(cuda::Fault), cudaHostAllocMapped));
     NMT_CUDA_CHECK(cudaHostGetDevicePointer(&seen, fault, 0));
-  } catch (...) {  // an object that is not made has no destructor
-    cudaFreeHost(fault);
-    cudaStreamDestroy(s.stream);
+  } catch (...) {
+    cudaFreeHost(fault);          // unchecked
+    cudaStreamDestroy(s.stream);  // unchecked
     throw;
   }
   s.fault = new (fault) cuda::Fault{};
