@@ -9,7 +9,9 @@
 namespace nmt {
 
 // sacreBLEU's significance tests, digit for digit: the same resamples as numpy's default_rng(seed)
-// and the same arithmetic.
+// and the same arithmetic. One exception is TER with several references whose number is no power of
+// two: sacreBLEU sums rounded mean lengths, in an order that depends on its BLAS, so the last
+// digits of scores differ, and with them the p-value where differences tie.
 
 /// Bootstrap resampling (Efron 1979; Koehn 2004) over the sentences of one system. samples > 1.
 Interval confidence_interval(const Metric& metric, const SentenceCounts& counts, int samples,
