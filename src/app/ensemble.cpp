@@ -8,6 +8,7 @@
 #include "model/directory/stored_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 
 namespace nmt::app {
@@ -51,7 +52,6 @@ std::vector<config::Option> fields(EnsembleSpec& spec) {
                     .meta("DIR..."),
                 Option("weights", &spec.weights, "weight of each model, above 0")
                     .unset_means("equal weights")
-                    .range(0)
                     .meta("W...")
                     .idle_when(alone),
                 Option("ensemble", &spec.combination,
@@ -75,6 +75,9 @@ void check(const EnsembleSpec& spec) {
   if (!spec.weights.empty() && spec.weights.size() != spec.models.size())
     fail(ExitStatus::usage, "weights: {} weights given for {} models; expected one per model",
          spec.weights.size(), spec.models.size());
+  for (const double weight : spec.weights)
+    if (!(weight > 0) || !std::isfinite(weight))
+      fail(ExitStatus::usage, "weights: {} is not above 0", weight);
   if (spec.language_model.empty() &&
       spec.language_model_weight != EnsembleSpec{}.language_model_weight)
     fail(ExitStatus::usage, "lm-weight: there is no language model; name it with --lm DIR");

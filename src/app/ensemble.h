@@ -28,8 +28,8 @@ struct EnsembleSpec {
 std::vector<config::Option> fields(EnsembleSpec& spec);
 /// --lm, --lm-weight.
 std::vector<config::Option> fusion_fields(EnsembleSpec& spec);
-/// Errors (usage): no model; numbers of weights and models differ; a language model in a mean of
-/// probabilities.
+/// Errors (usage): no model; numbers of weights and models differ; a weight is not above 0; a
+/// language model in a mean of probabilities.
 void check(const EnsembleSpec& spec);
 
 /// Error (usage): the target vocabularies of two models of an ensemble differ. `option` begins the
