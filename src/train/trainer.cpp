@@ -136,7 +136,8 @@ ExitStatus Trainer::run() {
     if (over) {
       if (parts_.validator && state_.validated_update != state_.progress.updates) validate(false);
       if (agree(over) != ExitStatus::ok) continue;
-      if (saved_update_ != state_.progress.updates) save("end", false);
+      if (saved_update_ != state_.progress.updates || saved_validation_ != state_.validated_update)
+        save("end", false);
       log::status("");
       parts_.reporter.event(
           "end", state_.progress,

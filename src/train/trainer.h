@@ -119,10 +119,11 @@ class Trainer {
   double interval_seconds_ = 0;    // computing time since the last display
   double validation_seconds_ = 0;  // of the last validation and save
   std::int64_t interval_source_ = 0, interval_target_ = 0;
-  std::int64_t saved_update_ = -1;    // last update saved
-  int returns_ = 0;                   // to the newest checkpoint, since it is the newest
-  std::int64_t resumed_update_ = -1;  // of the checkpoint that this run goes on from
-  bool was_cut_ = false;              // a batch was split for lack of memory since the last update
+  std::int64_t saved_update_ = -1;      // last update saved
+  std::int64_t saved_validation_ = -1;  // last update validated, as saved
+  int returns_ = 0;                     // to the newest checkpoint, since it is the newest
+  std::int64_t resumed_update_ = -1;    // of the checkpoint that this run goes on from
+  bool was_cut_ = false;  // a batch was split for lack of memory since the last update
 };
 
 }  // namespace nmt::train

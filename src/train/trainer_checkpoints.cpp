@@ -78,6 +78,7 @@ void Trainer::save(const std::string& reason, bool best) {
   whole.training_state = saved.to_json();
   parts_.store.save(whole, best);
   saved_update_ = state_.progress.updates;
+  saved_validation_ = state_.validated_update;
   returns_ = 0;
   parts_.reporter.saved(state_.progress, reason, seconds() - start);
 }
@@ -108,6 +109,7 @@ void Trainer::load() {
   state_.relative_after = parts_.relative_after;
   if (!parts_.alignments.empty()) state_.alignments = parts_.alignments;
   saved_update_ = state_.progress.updates;
+  saved_validation_ = state_.validated_update;
   if (state_.corpus == parts_.corpus) {
     parts_.source.restore(state_.position);
   } else {

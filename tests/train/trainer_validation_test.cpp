@@ -41,6 +41,18 @@ TEST_F(TrainerTest, AValidationAtTheEndOfARunDoesNotCountAgainstTheNext) {
   EXPECT_EQ(run.trainer.state().best_due, 4);
 }
 
+// Also where save-freq has saved that update before.
+TEST_F(TrainerTest, AValidationAtTheEndOfARunIsSaved) {
+  FakeStore store;
+  FakeValidator validator({9, 5});
+  spec.save_freq = "4u";
+  spec.valid_freq = "8u";
+  spec.after = "12u";
+  EXPECT_EQ(Training(spec, store, &validator)(), ExitStatus::ok);
+  EXPECT_EQ(validator.at, (std::vector<std::int64_t>{8, 12}));
+  EXPECT_EQ(TrainingState::from_json(*store.text, "x").validated_update, 12);
+}
+
 TEST_F(TrainerTest, AnInterruptedValidationIsRepeated) {
   FakeStore store;
   FakeValidator validator({1});
