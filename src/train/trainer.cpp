@@ -101,6 +101,12 @@ std::string Trainer::finished() const {
   return "";
 }
 
+std::string Trainer::finished_on_all_ranks() {
+  std::string why = finished();
+  if (parts_.communicator.size() > 1) broadcast(parts_.communicator, why);
+  return why;
+}
+
 // By the nearest stop rule that is known in advance; early stopping is none.
 double Trainer::share_done() const {
   double done = 0;

@@ -70,6 +70,8 @@ class Trainer {
   /// Why the training is finished, for example "update 100 of 100 (after)"; empty if it is
   /// not.
   std::string finished() const;
+  /// The same as rank 0 decides, whose clock counts; all ranks must call it.
+  std::string finished_on_all_ranks();
 
  private:
   void dry_run();

@@ -174,7 +174,7 @@ void Trainer::adapt_validation() {
   if (parts_.extends) state_.stalled = 0;
   if (parts_.measured_otherwise.empty()) return;
   const auto stalled = std::exchange(state_.stalled, 0);
-  if (finished().empty())
+  if (finished_on_all_ranks().empty())
     discard_best(
         fmt::format("validations differ from the checkpoint's ({})", parts_.measured_otherwise));
   else

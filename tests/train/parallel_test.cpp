@@ -189,7 +189,9 @@ struct CountingValidator : Validator {
 };
 
 struct Rank {
-  Rank(const TrainSpec& spec, const ModelSpec& model_spec, Meeting& meeting, int rank)
+  Rank(const TrainSpec& spec, const ModelSpec& model_spec, Meeting& meeting, int rank,
+       std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now(),
+       const std::string& measured_otherwise = "")
       : communicator(meeting, rank),
         store(communicator, rank == 0 ? &kept : nullptr),
         shared(communicator, rank == 0 ? &validator : nullptr),
@@ -200,9 +202,9 @@ struct Rank {
               rank == 0 ? 1 : 2),  // rank 0's weights count
         source({rank, meeting.size}),
         reporter(rank == 0 ? testing::TempDir() + "parallel_test.jsonl" : ""),
-        trainer(spec, {model, source, &shared, store, reporter, heartbeat, "c", "d", "",
-                       std::chrono::steady_clock::now(), communicator,
-                       StopRequest([this] { return validator.stop; })}) {}
+        trainer(spec, {model, source, &shared, store, reporter, heartbeat, "c", "d", "", started,
+                       communicator, StopRequest([this] { return validator.stop; }), "", "", false,
+                       measured_otherwise}) {}
   std::vector<float> weights() {
     std::vector<float> all;
     for (Parameter& p : model.parameters().all())
@@ -398,6 +400,35 @@ TEST_F(ParallelTrainer, AStopRequestWithinAValidationStopsAll) {
     EXPECT_EQ(TrainingState::from_json(ranks[0]->kept.texts.back(), "x").validation_due,
               stop_at == 5);
     EXPECT_TRUE(ranks[1]->validator.at.empty());
+  }
+}
+
+// The ranks have not started at the same time: rank 0 decides whether the time is over.
+TEST_F(ParallelTrainer, TheClockOfRank0Counts) {
+  spec.max_minutes = 60;
+  const std::string before = train(2)[0]->kept.texts.back();  // its best value is 1
+  spec.after = "24u";
+  for (const int late : {0, 1}) {
+    SCOPED_TRACE(late);
+    const auto now = std::chrono::steady_clock::now();
+    Meeting together(2);
+    std::vector<std::unique_ptr<Rank>> ranks;
+    for (const int r : {0, 1})
+      ranks.push_back(std::make_unique<Rank>(
+          spec, model, together, r, now - std::chrono::hours(r == late ? 2 : 0), "beam-size"));
+    ranks[0]->kept.texts = {before};
+    std::string over[2];
+    std::vector<std::thread> threads;
+    for (const std::size_t r : {0, 1})
+      threads.emplace_back([&, r] {
+        EXPECT_TRUE(ranks[r]->trainer.resume());
+        over[r] = ranks[r]->trainer.finished_on_all_ranks();
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(over[0], over[1]);
+    EXPECT_EQ(over[0].empty(), late == 1);
+    for (const auto& rank : ranks)
+      EXPECT_EQ(rank->trainer.state().best, late == 0 ? std::optional(1.0) : std::nullopt);
   }
 }
 

@@ -80,7 +80,7 @@ bool resume(train::Trainer& trainer, train::Reporter& reporter, const std::strin
             const std::string& start_anew) {
   if (!trainer.resume()) return true;
   const Progress& progress = trainer.state().progress;
-  const std::string over = trainer.finished();
+  const std::string over = trainer.finished_on_all_ranks();
   if (over.empty()) {
     reporter.event("resume", progress,
                    fmt::format("{}: resuming at update {}, epoch {:.2f}", model,
