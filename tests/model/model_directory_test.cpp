@@ -296,7 +296,15 @@ TEST(ModelDirectory, DamageIsNamed) {
   fs::remove(model);
   EXPECT_TRUE(has(error_of([&] { stored.open_model(); }, ExitStatus::data),
                   "model.safetensors: is missing"));
-  write_file(stored.folder() + "/manifest.json", "{\"format\": \"nmt-check");
+  const std::string manifest = stored.folder() + "/manifest.json";
+  std::string large = read_file(manifest);
+  const std::size_t digits = large.find_first_of("0123456789", large.find("\"crc32\":") + 8);
+  const std::size_t end = large.find_first_not_of("0123456789", digits);
+  large.replace(digits, end - digits,
+                std::to_string(std::stoull(large.substr(digits, end - digits)) + (1ULL << 32)));
+  write_file(manifest, large);  // the same to 32 bits
+  EXPECT_TRUE(has(error_of([&] { directory.latest(); }, ExitStatus::data), "bytes and crc32"));
+  write_file(manifest, "{\"format\": \"nmt-check");
   EXPECT_TRUE(has(error_of([&] { directory.latest(); }, ExitStatus::data),
                   "manifest.json: is truncated or not JSON"));
 

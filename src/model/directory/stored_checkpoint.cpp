@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 namespace nmt {
 namespace {
@@ -37,12 +38,14 @@ StoredCheckpoint::StoredCheckpoint(const std::string& folder) : folder_(folder) 
   for (const auto& item : files.items()) {
     const std::string& name = item.key();
     const nlohmann::ordered_json& record = item.value();
-    const auto number = [&](const char* key) {
-      if (!record.is_object() || !record.contains(key) || !record[key].is_number_unsigned())
+    const auto number = [&](const char* key, std::uint64_t largest) {
+      if (!record.is_object() || !record.contains(key) || !record[key].is_number_unsigned() ||
+          record[key].get<std::uint64_t>() > largest)
         manifest.wrong(name, "bytes and crc32");
       return record[key].get<std::uint64_t>();
     };
-    files_.push_back({name, number("bytes"), static_cast<std::uint32_t>(number("crc32"))});
+    files_.push_back({name, number("bytes", std::numeric_limits<std::uint64_t>::max()),
+                      static_cast<std::uint32_t>(number("crc32", 0xFFFFFFFF))});
   }
 }
 
