@@ -26,7 +26,7 @@ int round_length(int n, int largest) {
 }
 
 std::int64_t round_tokens(std::int64_t tokens, std::int64_t padded) {
-  const std::int64_t part = (padded + 7) / 8;
+  const std::int64_t part = std::max<std::int64_t>((padded + 7) / 8, 1);
   return std::min(padded, (tokens + part - 1) / part * part);
 }
 

@@ -21,6 +21,10 @@ TEST(RoundShape, AddsAtMostAnEighth) {
   }
 }
 
+TEST(RoundShape, AnEmptyBatchHasNoTokens) {
+  EXPECT_EQ(round_tokens(0, 0), 0);
+}
+
 // scripts/bench/simulate_graphs.py checks the same file against its own rules.
 TEST(RoundShape, IsThatOfTheSimulation) {
   std::ifstream file(NMT_SOURCE_DIR "/tests/data/round_shapes.txt");
