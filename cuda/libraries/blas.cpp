@@ -61,8 +61,13 @@ class Blas {
     const CublasLibrary& library = CublasLibrary::get();
     void* const workspace = workspace_.get(state, workspace_bytes);  // may throw
     NMT_CUDA_CHECK(library.cublasCreate(&handle_));
-    NMT_CUDA_CHECK(library.cublasSetStream(handle_, state.stream));  // resets the workspace
-    NMT_CUDA_CHECK(library.cublasSetWorkspace(handle_, workspace, workspace_bytes));
+    try {  // an object that is not made has no destructor
+      NMT_CUDA_CHECK(library.cublasSetStream(handle_, state.stream));  // resets the workspace
+      NMT_CUDA_CHECK(library.cublasSetWorkspace(handle_, workspace, workspace_bytes));
+    } catch (...) {
+      library.cublasDestroy(handle_);  // unchecked
+      throw;
+    }
   }
   ~Blas() { CublasLibrary::get().cublasDestroy(handle_); }
   Blas(const Blas&) = delete;

@@ -235,11 +235,16 @@ CudaDevice::CudaDevice(int index, std::optional<Precision> precision)
   s.shared_per_multiprocessor = properties.sharedMemPerMultiprocessor;
   cuda::make_current(index);
   NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
-  void* fault = nullptr;
-  NMT_CUDA_CHECK(cudaHostAlloc(&fault, sizeof(cuda::Fault), cudaHostAllocMapped));
+  void *fault = nullptr, *seen = nullptr;
+  try {  // an object that is not made has no destructor
+    NMT_CUDA_CHECK(cudaHostAlloc(&fault, sizeof(cuda::Fault), cudaHostAllocMapped));
+    NMT_CUDA_CHECK(cudaHostGetDevicePointer(&seen, fault, 0));
+  } catch (...) {
+    cudaFreeHost(fault);          // unchecked
+    cudaStreamDestroy(s.stream);  // unchecked
+    throw;
+  }
   s.fault = new (fault) cuda::Fault{};
-  void* seen = nullptr;
-  NMT_CUDA_CHECK(cudaHostGetDevicePointer(&seen, fault, 0));
   s.device_fault = static_cast<cuda::Fault*>(seen);
 }
 

@@ -27,6 +27,8 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
 }
 // Resets the workspace, as documented.
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
+  if (const cublasStatus_t status = planted("cublasSetStream"); status != CUBLAS_STATUS_SUCCESS)
+    return status;
   handle->stream = stream;
   handle->has_workspace = false;
   return CUBLAS_STATUS_SUCCESS;

@@ -92,6 +92,16 @@ TEST_F(Libraries, WithoutMemoryAreOutOfMemory) {
 }
 
 // What a handle may answer on a full device instead; an error elsewhere.
+TEST_F(Libraries, CloseAHandleThatHasNoStream) {
+  standins::record().failures = {{"cublasSetStream", 3}};
+  EXPECT_THROW(multiply(), OutOfMemory);
+  EXPECT_EQ(calls("cublasCreate"), 1);
+  EXPECT_EQ(calls("cublasDestroy"), 1);
+  standins::record().failures.clear();
+  multiply();
+  EXPECT_EQ(result(), product);
+}
+
 TEST_F(Libraries, ThatCannotBeInitializedAreOutOfMemory) {
   const auto with_bias_too = [&] { kernels::gemm_bias(device->handle(), 2, 4, 3, x, w, bias, y); };
   standins::record().failures = {{"cublasCreate", 1}, {"cublasLtCreate", 1}};
