@@ -1,5 +1,7 @@
 """Exceptions. Each status is the exit status that the programs of nmt have for the error."""
 
+from . import _nmt
+
 
 class Error(Exception):
     """An error of nmt. Its text is one line that names the object, its value and what was
@@ -40,3 +42,6 @@ class StoppedError(Error):
     """The call was stopped by another thread, or its awaiting task was canceled."""
 
     status = 130
+
+
+_nmt.use_errors(FailedError, UsageError, DataError, OutOfMemoryError, StoppedError)

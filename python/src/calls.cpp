@@ -28,6 +28,7 @@ struct Calls {
 };
 
 Calls* calls = new Calls;  // outlives the threads
+unsigned long main_thread = 0;
 
 /// Python 3.14 does the same with threads that take the GIL too late.
 void hang_if_abandoned() {
@@ -66,13 +67,13 @@ void end_calls() {
 /// The threads of the parent are not in its child.
 void forget_calls() {
   calls = new Calls;
+  main_thread = PyThread_get_thread_ident();
 }
 
 }  // namespace
 
 bool is_main_thread() {
-  const nb::object main = nb::module_::import_("threading").attr("main_thread")();
-  return nb::cast<unsigned long>(main.attr("ident")) == PyThread_get_thread_ident();
+  return PyThread_get_thread_ident() == main_thread;
 }
 
 Released::Released(Stop* stop) : is_main_(is_main_thread()), stop_(stop ? stop : &own_) {
@@ -111,6 +112,8 @@ Callback::~Callback() {
 }
 
 void bind_calls() {
+  const nb::object main = nb::module_::import_("threading").attr("main_thread")();
+  main_thread = nb::cast<unsigned long>(main.attr("ident"));
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end_calls));
   using namespace nb::literals;
   nb::module_::import_("os").attr("register_at_fork")("after_in_child"_a =

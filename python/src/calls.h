@@ -19,7 +19,7 @@ class Stop {
   std::atomic<bool> set_{false};
 };
 
-/// Whether this thread handles Python's signals. Needs the GIL.
+/// Whether this thread handles Python's signals.
 bool is_main_thread();
 
 /// Releases the GIL during a call of the library.

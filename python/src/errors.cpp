@@ -9,40 +9,50 @@ namespace nb = nanobind;
 namespace nmt::python {
 namespace {
 
-/// The class of nmt/errors.py for a status.
-const char* class_of(ExitStatus status) {
+/// Classes of nmt/errors.py. Looking them up when they are raised would run Python code, which a
+/// thread must not do under C++ code while Python ends.
+PyObject *failed_error = nullptr, *usage_error = nullptr, *data_error = nullptr,
+         *memory_error = nullptr, *stopped_error = nullptr;
+
+void use_errors(const nb::object& failed, const nb::object& usage, const nb::object& data,
+                const nb::object& memory, const nb::object& stopped) {
+  failed_error = nb::object(failed).release().ptr();
+  usage_error = nb::object(usage).release().ptr();
+  data_error = nb::object(data).release().ptr();
+  memory_error = nb::object(memory).release().ptr();
+  stopped_error = nb::object(stopped).release().ptr();
+}
+
+PyObject* class_of(ExitStatus status) {
   switch (status) {
-    case ExitStatus::usage: return "UsageError";
-    case ExitStatus::data: return "DataError";
-    case ExitStatus::memory: return "OutOfMemoryError";
+    case ExitStatus::usage: return usage_error;
+    case ExitStatus::data: return data_error;
+    case ExitStatus::memory: return memory_error;
     case ExitStatus::interrupted:
-    case ExitStatus::terminated: return "StoppedError";
+    case ExitStatus::terminated: return stopped_error;
     case ExitStatus::ok:
     case ExitStatus::failed: break;
   }
-  return "FailedError";
-}
-
-void raise(const char* name, const char* message) {
-  const nb::object type = nb::module_::import_("nmt.errors").attr(name);
-  PyErr_SetString(type.ptr(), message);
+  return failed_error;
 }
 
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    raise(class_of(error.status()), error.what());
+    PyErr_SetString(class_of(error.status()), error.what());
   } catch (const OutOfMemory& error) {
-    raise("OutOfMemoryError", error.what());
+    PyErr_SetString(memory_error, error.what());
   } catch (const std::bad_alloc&) {
-    raise("OutOfMemoryError", "out of memory");
+    PyErr_SetString(memory_error, "out of memory");
   }
 }
 
 }  // namespace
 
-void bind_errors(nb::module_&) {
+void bind_errors(nb::module_& module) {
+  module.def("use_errors", &use_errors, nb::arg("failed"), nb::arg("usage"), nb::arg("data"),
+             nb::arg("memory"), nb::arg("stopped"), "Sets the classes that are raised.");
   nb::register_exception_translator(translate);
 }
 

@@ -10,7 +10,7 @@ from conftest import TRAINING
 TRANSLATE = """
 import nmt, sys, threading, time
 translator = nmt.Translator(sys.argv[1])
-lines = open(sys.argv[2]).read().splitlines() * 500
+lines = open(sys.argv[2]).read().splitlines() * 100
 def call():
     translator.translate_batch(lines)
 for _ in range(3):
@@ -44,7 +44,7 @@ seen.wait()
 SERVER = """
 import http.server, nmt, sys, threading, time, urllib.request
 translator = nmt.Translator(sys.argv[1])
-lines = open(sys.argv[2]).read().splitlines() * 500
+lines = open(sys.argv[2]).read().splitlines() * 100
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         translator.translate_batch(lines if self.path == "/long" else lines[:1])
@@ -87,7 +87,7 @@ def test_the_end_of_python_stops_calls_of_daemon_threads(model, corpus, tmp_path
 ASYNCHRONOUS = """
 import nmt, os, signal, sys, threading, time
 translator = nmt.Translator(sys.argv[1])
-lines = open(sys.argv[2]).read().splitlines() * 500
+lines = open(sys.argv[2]).read().splitlines() * 100
 calls = [translator.translate_batch(lines, asynchronous=True) for _ in range(4)]
 if sys.argv[3] == "Ctrl-C":
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -179,8 +179,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     is_head_ = head.method() == http::verb::head;
     version_ = head.version() == 10 ? 10 : 11;
     if (const auto coding = head[http::field::transfer_encoding];
-        head.count(http::field::transfer_encoding) > 1 ||
-        (!coding.empty() && !beast::iequals(coding, "chunked")))
+        !coding.empty() && !beast::iequals(coding, "chunked"))
       return refuse_and_close(501, "only the transfer coding chunked is supported");
     if (const auto coding = head[http::field::content_encoding];
         !coding.empty() && !beast::iequals(coding, "identity"))
