@@ -4,8 +4,6 @@ import runpy
 import subprocess
 import sys
 
-import pytest
-
 import nmt
 from conftest import ROOT
 
@@ -23,7 +21,6 @@ def test_names_and_types():
 
 
 def test_types(tmp_path):
-    pytest.importorskip("mypy")
     for checked in ("-p", "nmt"), (ROOT / "python/tests/typed.py",):
         done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path,
                                *checked], capture_output=True, text=True)

@@ -4,7 +4,7 @@
 set -euo pipefail
 environment=$(cd "$(dirname "$0")/../.." && pwd)/.venv
 python=$environment/bin/python
-packages=('nanobind>=2.4,<4' 'numpy>=2' 'pytest>=8' 'sacrebleu==2.6.0')
+packages=('nanobind>=2.4,<4' 'numpy>=2' 'pytest>=8' 'mypy>=1.10' 'sacrebleu==2.6.0')
 system=python3
 [ -x /usr/bin/python3 ] && system=/usr/bin/python3
 
@@ -14,7 +14,7 @@ fail() {
 }
 
 version='import sys; print(*sys.version_info[:2], sep=".")'
-if ! "$python" -c 'import nanobind, numpy, pytest, sacrebleu' 2>/dev/null; then
+if ! "$python" -c 'import nanobind, numpy, pytest, mypy, sacrebleu' 2>/dev/null; then
   [ -x "$python" ] && "$python" -m pip --version >/dev/null 2>&1 || "$system" -m venv "$environment" >&2 ||
     fail "cannot create a virtual environment in $environment; scripts/setup.sh installs python3-venv"
   "$python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 "${packages[@]}" >&2 ||
