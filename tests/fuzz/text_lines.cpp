@@ -15,7 +15,7 @@ void must(bool holds, const char* what) {
 }  // namespace
 
 // Any bytes are valid input: one line per LF, plus one for trailing text; all lines are valid
-// UTF-8.
+// UTF-8. Streams refuse what begins as compressed text or UTF-16 does.
 void nmt::fuzz::text_lines(std::string_view bytes) {
   LineNotes notes;
   const std::vector<std::string> lines = split_lines(bytes, &notes);
@@ -39,6 +39,19 @@ void nmt::fuzz::text_lines(std::string_view bytes) {
   ::lseek(file, 0, SEEK_SET);
   LineReader reader(file, "fuzz");
   std::string line;
+  bool is_text = false, is_read = false;
+  read([&] {
+    require_utf8(bytes, "fuzz");
+    is_text = true;
+  });
+  must(is_text || replaced > 0 || bytes.starts_with("BZh"), "valid UTF-8 is taken for no text");
+  if (!is_text) {
+    read([&] {
+      reader.next(line);
+      is_read = true;
+    });
+    return must(!is_read, "the stream reads what is no text");
+  }
   for (const std::string& expected : lines)
     must(reader.next(line) && line == expected, "the stream has different lines");
   must(!reader.next(line), "the stream has additional lines");
