@@ -6,8 +6,8 @@
 // number of threads. Where threads share the tiles of a head, the gradients of its projections are
 // sums in another order. T: float, or double in a gradient check.
 
-#include "kernels/prefetch.h"
 #include "kernels/recurrent/matrix_state.h"
+#include "kernels/recurrent/prefetch.h"
 #include "units/matrix/matrix_state.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "kernels/recurrent/unit.h"
 
-#include "kernels/prefetch.h"
+#include "kernels/recurrent/prefetch.h"
 #include "units/all.h"
 
 #include <algorithm>
