@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace nmt::kernels {
 namespace {
@@ -97,40 +98,66 @@ void softmax(std::int64_t n, float* x) {
 
 }  // namespace
 
+namespace {
+
+/// Queries of a sentence that read each row of its keys and memory in turn, while it is in the
+/// first-level cache. Every number is computed as for a single query, to the bit.
+constexpr std::int64_t together = 4;
+
+struct Query {
+  const float* query;
+  float *weights, *context;
+};
+
 // Keys and memory are read position by position, all heads of one at a time: their rows lie far
 // apart, and each is read from its beginning to its end.
-void attention_row_forward(const Attention& a, std::int64_t b, const float* query, float* weights,
-                           float* context) {
-  if (a.quantized) return quantized_row_forward(a, b, query, weights, context);
+void rows_forward(const Attention& a, std::int64_t b, std::span<const Query> queries) {
   const std::int64_t space = a.space / a.heads, width = a.width / a.heads, length = a.lengths[b];
   const float scale = 1.0f / std::sqrt(static_cast<float>(space));
   if (a.kind == AttentionKind::dot)
     for (std::int64_t s = 0; s < length; ++s)
       for (std::int64_t head = 0; head < a.heads; ++head)
-        weights[head * a.steps + s] =
-            scale * dot(space, query + head * space,
-                        a.keys + (s * a.sentences + b) * a.space + head * space);
+        for (const Query& q : queries)
+          q.weights[head * a.steps + s] =
+              scale * dot(space, q.query + head * space,
+                          a.keys + (s * a.sentences + b) * a.space + head * space);
   for (std::int64_t head = 0; head < a.heads; ++head) {
-    float* w = weights + head * a.steps;
     if (a.kind != AttentionKind::dot)
       for (std::int64_t first = 0; first < space; first += chunk) {
         const std::int64_t n = std::min(chunk, space - first), at = head * space + first;
-        float exp_q[chunk];
-        exp_twice(n, query + at, exp_q);
+        float exp_q[together][chunk];
+        for (std::size_t i = 0; i < queries.size(); ++i)
+          exp_twice(n, queries[i].query + at, exp_q[i]);
         for (std::int64_t s = 0; s < length; ++s)
-          w[s] =
-              (first == 0 ? 0.0f : w[s]) +
-              additive_score(n, exp_q, a.exp_keys + (s * a.sentences + b) * a.space + at, a.v + at);
+          for (std::size_t i = 0; i < queries.size(); ++i) {
+            float& w = queries[i].weights[head * a.steps + s];
+            w = (first == 0 ? 0.0f : w) +
+                additive_score(n, exp_q[i], a.exp_keys + (s * a.sentences + b) * a.space + at,
+                               a.v + at);
+          }
       }
-    softmax(length, w);
-    std::fill(w + length, w + a.steps, 0.0f);
+    for (const Query& q : queries) {
+      float* const w = q.weights + head * a.steps;
+      softmax(length, w);
+      std::fill(w + length, w + a.steps, 0.0f);
+    }
   }
-  std::fill_n(context, a.width, 0.0f);
+  for (const Query& q : queries) std::fill_n(q.context, a.width, 0.0f);
   for (std::int64_t s = 0; s < length; ++s)
     for (std::int64_t head = 0; head < a.heads; ++head)
-      add_scaled_row(width, weights[head * a.steps + s],
-                     a.memory + (s * a.sentences + b) * a.width + head * width,
-                     context + head * width);
+      for (const Query& q : queries)
+        add_scaled_row(width, q.weights[head * a.steps + s],
+                       a.memory + (s * a.sentences + b) * a.width + head * width,
+                       q.context + head * width);
+}
+
+}  // namespace
+
+void attention_row_forward(const Attention& a, std::int64_t b, const float* query, float* weights,
+                           float* context) {
+  if (a.quantized) return quantized_row_forward(a, b, query, weights, context);
+  const Query one{query, weights, context};
+  rows_forward(a, b, {&one, 1});
 }
 
 namespace {
@@ -147,50 +174,76 @@ void add_link_gradient(const AttentionLinks& links, std::int64_t row, std::int64
 
 }  // namespace
 
-void attention_row_backward(const Attention& a, std::int64_t b, std::int64_t row,
-                            const float* query, const float* weights, const float* dcontext,
-                            float* dquery, float* dkeys, float* dmemory, float* dv,
-                            float* temporary) {
+namespace {
+
+struct QueryGradient {
+  std::int64_t row;  ///< in [T,B]
+  const float *query, *weights, *dcontext;
+  float* dquery;
+  float* dscores;  ///< [S], of one head
+};
+
+// Rows of keys and memory that the queries read in turn, as in rows_forward(); but for additive
+// scores, whose gradient of v is a sum over queries and then positions.
+void rows_backward(const Attention& a, std::int64_t b, std::span<const QueryGradient> queries,
+                   float* dkeys, float* dmemory, float* dv) {
   const std::int64_t space = a.space / a.heads, width = a.width / a.heads, length = a.lengths[b];
   const float scale = 1.0f / std::sqrt(static_cast<float>(space));
-  std::fill_n(dquery, a.space, 0.0f);
+  for (const QueryGradient& q : queries) std::fill_n(q.dquery, a.space, 0.0f);
   for (std::int64_t head = 0; head < a.heads; ++head) {
-    const float* w = weights + head * a.steps;
-    const float* dc = dcontext + head * width;
-    float* dw = temporary;
-    float mean = 0;
+    float mean[together] = {};
     for (std::int64_t s = 0; s < length; ++s) {
       const std::int64_t at = (s * a.sentences + b) * a.width + head * width;
-      dw[s] = dot(width, dc, a.memory + at);
-      mean += w[s] * dw[s];
-      add_scaled_row(width, w[s], dc, dmemory + at);
+      for (std::size_t i = 0; i < queries.size(); ++i) {
+        const QueryGradient& q = queries[i];
+        const float* const dc = q.dcontext + head * width;
+        const float w = q.weights[head * a.steps + s];
+        q.dscores[s] = dot(width, dc, a.memory + at);
+        mean[i] += w * q.dscores[s];
+        add_scaled_row(width, w, dc, dmemory + at);
+      }
     }
-    const float* q = query + head * space;
-    float* dq = dquery + head * space;
-    for (std::int64_t s = 0; s < length; ++s)
-      dw[s] = w[s] * (dw[s] - mean);  // from here on the gradient of the scores
-    if (a.links.offsets && head == a.links.head) add_link_gradient(a.links, row, length, w, dw);
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const QueryGradient& q = queries[i];
+      const float* const w = q.weights + head * a.steps;
+      for (std::int64_t s = 0; s < length; ++s) q.dscores[s] = w[s] * (q.dscores[s] - mean[i]);
+      if (a.links.offsets && head == a.links.head)
+        add_link_gradient(a.links, q.row, length, w, q.dscores);
+    }
     const auto key = [&](auto* keys, std::int64_t s) {
       return keys + (s * a.sentences + b) * a.space + head * space;
     };
     if (a.kind == AttentionKind::dot) {
-      for (std::int64_t s = 0; s < length; ++s) {
-        add_scaled_row(space, scale * dw[s], key(a.keys, s), dq);
-        add_scaled_row(space, scale * dw[s], q, key(dkeys, s));
-      }
+      for (std::int64_t s = 0; s < length; ++s)
+        for (const QueryGradient& q : queries) {
+          add_scaled_row(space, scale * q.dscores[s], key(a.keys, s), q.dquery + head * space);
+          add_scaled_row(space, scale * q.dscores[s], q.query + head * space, key(dkeys, s));
+        }
       continue;
     }
-    for (std::int64_t first = 0; first < space; first += chunk) {
-      const std::int64_t n = std::min(chunk, space - first);
-      float exp_q[chunk], v4[chunk];
-      exp_twice(n, q + first, exp_q);
-      for (std::int64_t j = 0; j < n; ++j) v4[j] = 4.0f * a.v[head * space + first + j];
-      for (std::int64_t s = 0; s < length; ++s)
-        additive_score_backward(n, dw[s], exp_q, key(a.exp_keys, s) + first, v4,
-                                dv + head * space + first, dq + first, key(dkeys, s) + first);
-      for (std::int64_t j = 0; j < n; ++j) dq[first + j] *= v4[j];
-    }
+    for (const QueryGradient& q : queries)
+      for (std::int64_t first = 0; first < space; first += chunk) {
+        const std::int64_t n = std::min(chunk, space - first), at = head * space + first;
+        float exp_q[chunk], v4[chunk];
+        exp_twice(n, q.query + at, exp_q);
+        for (std::int64_t j = 0; j < n; ++j) v4[j] = 4.0f * a.v[at + j];
+        float* const dq = q.dquery + at;
+        for (std::int64_t s = 0; s < length; ++s)
+          additive_score_backward(n, q.dscores[s], exp_q, key(a.exp_keys, s) + first, v4, dv + at,
+                                  dq, key(dkeys, s) + first);
+        for (std::int64_t j = 0; j < n; ++j) dq[j] *= v4[j];
+      }
   }
+}
+
+}  // namespace
+
+void attention_row_backward(const Attention& a, std::int64_t b, std::int64_t row,
+                            const float* query, const float* weights, const float* dcontext,
+                            float* dquery, float* dkeys, float* dmemory, float* dv,
+                            float* temporary) {
+  const QueryGradient one{row, query, weights, dcontext, dquery, temporary};
+  rows_backward(a, b, {&one, 1}, dkeys, dmemory, dv);
 }
 
 void attention_exp_keys(const Cpu& cpu, std::int64_t n, const float* keys, float* to) {
@@ -205,12 +258,23 @@ void attention_forward(const Cpu& cpu, const Attention& a, std::int64_t target_s
   shares_of(cpu, rows, target_steps)
       .run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end;
-             // The keys of a sentence stay in the cache for all its steps.
+             // The keys of a sentence stay in the second-level cache for all its steps.
              ++r)
-          for (std::int64_t t = 0; t < target_steps; ++t) {
-            const std::int64_t at = t * rows + r;
-            attention_row_forward(a, sentence ? sentence[r] : r, query + at * a.space,
-                                  weights + at * a.heads * a.steps, context + at * a.width);
+          for (std::int64_t first = 0; first < target_steps; first += together) {
+            const std::int64_t count = std::min(together, target_steps - first);
+            Query queries[together];
+            for (std::int64_t i = 0; i < count; ++i) {
+              const std::int64_t at = (first + i) * rows + r;
+              queries[i] = {query + at * a.space, weights + at * a.heads * a.steps,
+                            context + at * a.width};
+            }
+            const std::int64_t b = sentence ? sentence[r] : r;
+            if (!a.quantized)
+              rows_forward(a, b, {queries, static_cast<std::size_t>(count)});
+            else
+              for (std::int64_t i = 0; i < count; ++i)
+                quantized_row_forward(a, b, queries[i].query, queries[i].weights,
+                                      queries[i].context);
           }
       });
 }
@@ -226,22 +290,30 @@ void attention_link_cost(const Cpu& cpu, const AttentionLinks& links, std::int64
 }
 
 std::int64_t attention_scratch(const Cpu& cpu, const Attention& a, std::int64_t target_steps) {
-  return shares_of(cpu, a.sentences, target_steps).count * (a.space + a.steps);
+  return shares_of(cpu, a.sentences, target_steps).count * (a.space + together * a.steps);
 }
 
 void attention_backward(const Cpu& cpu, const Attention& a, std::int64_t target_steps,
                         const float* query, const float* weights, const AttentionGradient& g) {
   const Shares shares = shares_of(cpu, a.sentences, target_steps);
-  const std::int64_t stride = a.space + a.steps;
+  const std::int64_t stride = a.space + together * a.steps;
   std::fill_n(g.scratch, shares.count * stride, 0.0f);
   shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {
     float* dv = g.scratch + share * stride;
     for (std::int64_t b = begin; b < end; ++b)
-      for (std::int64_t t = 0; t < target_steps; ++t) {
-        const std::int64_t at = t * a.sentences + b;
-        attention_row_backward(a, b, at, query + at * a.space, weights + at * a.heads * a.steps,
-                               g.dcontext + at * a.width, g.dquery + at * a.space, g.dkeys,
-                               g.dmemory, dv, dv + a.space);
+      for (std::int64_t first = 0; first < target_steps; first += together) {
+        const std::int64_t count = std::min(together, target_steps - first);
+        QueryGradient queries[together];
+        for (std::int64_t i = 0; i < count; ++i) {
+          const std::int64_t at = (first + i) * a.sentences + b;
+          queries[i] = {at,
+                        query + at * a.space,
+                        weights + at * a.heads * a.steps,
+                        g.dcontext + at * a.width,
+                        g.dquery + at * a.space,
+                        dv + a.space + i * a.steps};
+        }
+        rows_backward(a, b, {queries, static_cast<std::size_t>(count)}, g.dkeys, g.dmemory, dv);
       }
   });
   add_shares(g.scratch, shares.count, stride, a.space, g.dv);

@@ -42,9 +42,10 @@ void check(Parity& p, const Unit& unit, const MatrixSizes& m) {
              dshared = p.floats(rows * a.shared_width()),
              dvectors = p.floats(unit.vectors * m.width), drows = p.floats(trained),
              dh_before = p.floats(m.batch * m.width),
-             dmemory_before = p.floats(m.batch * a.memory_width()),
-             checkpoints =
-                 p.floats((m.steps + matrix_stride - 1) / matrix_stride * m.batch * k * m.width);
+             dmemory_before = p.floats(m.batch * a.memory_width());
+  // In an order of each backend's own.
+  const std::int64_t kept = (m.steps + matrix_stride - 1) / matrix_stride * m.batch * k * m.width;
+  const auto checkpoints = p.scratch(kept, kept);
   const auto record = p.scratch_of([&](const auto& on) { return matrix_record(on, a); });
   const auto scratch = p.scratch_of([&](const auto& on) { return matrix_scratch(on, a); });
   p.run(
