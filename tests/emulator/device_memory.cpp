@@ -32,8 +32,8 @@ std::size_t total_memory() {
   return is_dry() ? dry_device().memory : usual_memory;
 }
 
-// Addresses before a region of a dry run that no region has: 2^31 elements of 8 bytes. An index that
-// has wrapped in 32 bits is negative, and would reach other regions.
+// Addresses before a region of a dry run that no region has: 2^31 elements of 8 bytes. An index
+// that has wrapped in 32 bits is negative, and would reach other regions.
 constexpr std::size_t before_region = std::size_t{1} << 34;
 
 // From malloc, so that the first byte past the end is out of bounds; filled with NaN. In a dry run
