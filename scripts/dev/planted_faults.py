@@ -103,8 +103,8 @@ UNITS = [
          "the bias of a normalization gets the first step's gradient", "recurrence conditional")),
     *faults_of(
         "recurrent/cell.cu",
-        ("cell.position", "const std::int64_t p = (position < last ? position : last) + blockIdx.y;",
-         "const std::int64_t p = position + blockIdx.y;",
+        ("cell.position", "const std::int64_t p = (position < last ? position : last) + blockIdx.x / tiles;",
+         "const std::int64_t p = position + blockIdx.x / tiles;",
          "positions past the table's end are not its last row", "recurrence_sizes recurrence"),
         ("cell.rounded_states", "ProductInput h_before(step.previous[0], step.previous_rounded);",
          "ProductInput h_before(step.previous[0], step.next_rounded);",

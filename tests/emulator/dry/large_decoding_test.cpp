@@ -80,44 +80,86 @@ TEST_F(LargeDecoding, StepRows) {
   }
 }
 
-// The last sentence of a batch: of many rows, and of many extensions of each row.
-TEST_F(LargeDecoding, BeamStep) {
-  constexpr std::int32_t slots = 4, period = 64;
-  for (const auto& [rows, k, parts] : {std::array<std::int64_t, 3>{40'000'000, 4, 32},
-                                       std::array<std::int64_t, 3>{100'000'000, 24, 1}}) {
-    for (const std::int32_t longest : {period - 1, period}) {  // closing or not
-      kernels::BeamStep step;
-      step.beam = slots;
-      step.sentences = 1;
-      step.active = upload({0});
-      step.from.first = step.to.first = upload({static_cast<std::int32_t>(rows) - slots});
-      step.from.slots = step.to.slots = upload({slots});
-      step.from.sums = make(rows);
-      step.to.sums = make(rows);
-      step.rows = rows;
-      step.k = static_cast<int>(k);
-      step.joined.lists = {parts, k, make<std::uint64_t>(rows * parts * k), make(rows * parts * 2)};
-      step.tokens = step.joined.tokens = make<std::int32_t>(rows * k);
-      step.logits = step.joined.logits = make(rows * k);
-      step.log_normalizers = step.joined.log_normalizers = make(rows);
-      step.eos_stride = 64;
-      step.eos_logits = make(rows * step.eos_stride);
-      step.length_divisors = make<double>(period + 2);
-      auto* const sentence = make<kernels::BeamSentence>(1);
-      const kernels::BeamSentence before{.longest = longest, .step = period - 1, .live = slots};
-      device->to_device(sentence, &before, sizeof before);
-      step.state = sentence;
-      step.parents = make<std::int32_t>(rows);
-      step.next_tokens = make<std::int32_t>(rows);
-      step.period = period;
-      step.history = make<kernels::BeamNode>(period * rows);
+struct BeamSizes {
+  std::int64_t rows, k, parts;
+};
+constexpr std::int32_t slots = 4, best_token = 7;
+
+class LargeBeamStep : public LargeShapes {
+ protected:
+  template <class T>
+  void set(T* at, const T& value) {
+    device->to_device(at, &value, sizeof value);
+  }
+  template <class T>
+  std::vector<T> values(const T* at) {
+    std::vector<T> found(slots);
+    device->from_device(found.data(), at, slots * sizeof(T));
+    return found;
+  }
+
+  // A step of one sentence, whose rows are the last ones. Its best extensions are those of each row
+  // by one token, of probability 1.
+  kernels::BeamStep step_of(const BeamSizes& sizes, const kernels::BeamSentence& sentence,
+                            int period) {
+    const std::int64_t rows = sizes.rows, first = rows - slots, lists = rows * sizes.parts;
+    auto* const keys = make<std::uint64_t>(lists * sizes.k);
+    float* const sums = make(2 * lists);
+    constexpr std::uint64_t one = 0xBF800000;  // the number 1 in a key (key.h)
+    for (std::int64_t row = first; row < rows; ++row) {
+      set(keys + row * sizes.parts * sizes.k, one << 32 | (0xFFFFFFFFu - best_token));
+      set(sums + 2 * row * sizes.parts, 1.0f);
+      set(sums + 2 * row * sizes.parts + 1, 1.0f);
+    }
+    kernels::BeamStep step;
+    step.beam = slots;
+    step.sentences = 1;
+    step.active = upload({0});
+    step.from.first = step.to.first = upload({static_cast<std::int32_t>(first)});
+    step.from.slots = step.to.slots = upload({slots});
+    step.from.sums = make(rows);
+    step.to.sums = make(rows);
+    step.rows = rows;
+    step.k = static_cast<int>(sizes.k);
+    step.joined.lists = {sizes.parts, sizes.k, keys, sums};
+    step.tokens = step.joined.tokens = make<std::int32_t>(rows * sizes.k);
+    step.logits = step.joined.logits = make(rows * sizes.k);
+    step.log_normalizers = step.joined.log_normalizers = make(rows);
+    step.eos_stride = 64;
+    step.eos_logits = make(rows * step.eos_stride);
+    step.length_divisors = make<double>(sentence.longest + 2);
+    step.state = make<kernels::BeamSentence>(1);
+    set(step.state, sentence);
+    step.parents = make<std::int32_t>(rows);
+    step.next_tokens = make<std::int32_t>(rows);
+    step.period = period;
+    step.history = make<kernels::BeamNode>(period * rows);
+    return step;
+  }
+};
+
+// Many rows with lists of many parts, or many extensions of each row.
+TEST_F(LargeBeamStep, WritesTheRowsOfASentence) {
+  constexpr std::int32_t period = 64;
+  for (const BeamSizes& sizes : {BeamSizes{40'000'000, 4, 32}, BeamSizes{100'000'000, 24, 1}}) {
+    for (const bool closes : {false, true}) {  // whether hypotheses have the maximum length
+      const kernels::BeamStep step = step_of(
+          sizes, {.longest = closes ? period - 1 : period, .step = period - 1, .live = slots},
+          period);
       kernels::beam_step(on(), step);
       device->synchronize();
       // Values and columns, the results and the history of each row; whole sectors.
-      const double bytes = slots * static_cast<double>(8 * k + 4 + 3 * 4 + 12);
-      const double written = work("beam_step_kernel").written;
+      const double bytes = slots * static_cast<double>(8 * sizes.k + 4 + 3 * 4 + 12),
+                   written = work("beam_step_kernel").written;
       EXPECT_GE(written, bytes);
       EXPECT_LE(written, bytes + 8 * 32);
+      const auto first = static_cast<std::int32_t>(sizes.rows) - slots;
+      const std::int32_t next = closes ? step.eos : best_token;
+      EXPECT_EQ(values(step.parents + first),
+                (std::vector{first, first + 1, first + 2, first + 3}));
+      EXPECT_EQ(values(step.next_tokens + first), std::vector(slots, next));
+      const auto nodes = values(step.history + (period - 1) * sizes.rows + first);
+      for (const kernels::BeamNode& node : nodes) EXPECT_EQ(node.token, next);
       release();
     }
   }

@@ -169,7 +169,7 @@ bool is_linear(const Unit& unit) {
   return std::ranges::find(names, name) != std::end(names) ||
          (name == "lstm" && variant == "input=x");
 }
-// A step at which the chunks are as many as the device computes at once.
+// So many that the few sentences have chunks.
 constexpr std::int64_t long_steps = 2048;
 
 TEST_F(LargeLayers, Chunks) {

@@ -112,8 +112,9 @@ TEST_F(LargeShapes, Softmax) {
   EXPECT_NEAR(work("row_loss_kernel").read, 4.0 * logits, 0.04 * logits);
 }
 
+// The sentences are a prime number, so that blocks of late steps are among those that run.
 TEST_F(LargeShapes, Attention) {
-  constexpr std::int64_t target_steps = 512, sentences = 640, heads = 16, steps = 513, width = 1024,
+  constexpr std::int64_t target_steps = 512, sentences = 641, heads = 16, steps = 513, width = 1024,
                          queries = target_steps * sentences * width,
                          positions = steps * sentences * width,
                          weights_count = target_steps * sentences * heads * steps;

@@ -74,7 +74,7 @@ class LargeUnits : public WithLargeUnits {
             .normal = written(planes),
             .rstd = planes > 0 ? make(planes * batch) : nullptr};
   }
-  // The same backward. `sums`: those of a row, of which `first` and `first + planes` are its own.
+  // The same backward. Its sums are those of a row from number `first` on.
   RowNorm norm_back_of(const UnitStepsGradient& g, std::int64_t first, std::int64_t planes) {
     return {.gain = in,
             .normal = read(),
@@ -115,7 +115,6 @@ TEST_F(LargeUnits, Backward) {
   each_unit(1, any, [&](const Unit& unit) {
     const UnitSteps a = step_back_of(unit);
     UnitStepsGradient g = gradient_of(unit, unit.vectors);
-    const bool rounds = unit.recurrents > 0;
     if (unit.is_matrix()) g.dx_rounded = written<Bfloat16>(unit.inputs);
     const cuda::UnitKernels& run = cuda::channel_kernels(unit);
     run.backward(on(), a, g);
@@ -123,9 +122,9 @@ TEST_F(LargeUnits, Backward) {
     expect_channels(is_bound ? "register_bound_backward_kernel" : "backward_kernel",
                     plain * (unit.inputs + unit.recurrents + unit.late + unit.states +
                              unit.vectors + unit.position_vectors) +
-                        rounded * (unit.late > 0 ? unit.late
-                                   : rounds      ? unit.inputs + unit.recurrents
-                                                 : 0));
+                        rounded * (unit.late > 0         ? unit.late
+                                   : unit.recurrents > 0 ? unit.inputs + unit.recurrents
+                                                         : 0));
     if (unit.late == 0) return;
     run.late_backward(on(), a, in, g);
     expect_channels("late_backward_kernel", late_backward_bytes(unit));
@@ -158,16 +157,14 @@ TEST_F(LargeUnits, RowsBackward) {
     UnitSteps a = step_back_of(unit);
     const int products = unit.recurrents + unit.late, norms = products > 0 ? products : unit.inputs;
     UnitStepsGradient g = gradient_of(unit, unit.vectors + 2 * norms);
-    if (unit.is_matrix() || unit.inputs < 4) g.dx_rounded = written<Bfloat16>(unit.inputs);
+    g.dx_rounded = written<Bfloat16>(unit.inputs);
     if (unit.recurrents > 0) a.u_norm = norm_back_of(g, unit.vectors, unit.recurrents);
     if (unit.late > 0) a.late_norm = norm_back_of(g, unit.vectors + 2 * unit.recurrents, unit.late);
     if (products == 0) a.x_norm = norm_back_of(g, unit.vectors, unit.inputs);
     const cuda::UnitKernels& run = cuda::row_kernels(unit);
     run.backward(on(), a, g);
     const int sums = unit.vectors + 2 * (unit.late > 0 ? unit.late : norms),
-              copied = unit.late > 0  ? unit.late
-                       : g.dx_rounded ? unit.inputs + unit.recurrents
-                                      : unit.recurrents;
+              copied = unit.late > 0 ? unit.late : unit.inputs + unit.recurrents;
     expect_channels("backward_kernel",
                     plain * (unit.inputs + products + unit.states + sums + unit.position_vectors) +
                         rounded * copied);
