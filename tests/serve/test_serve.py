@@ -398,7 +398,7 @@ class Serve(unittest.TestCase):
         with serving(self.models, "--max-body", "100000", "--max-pending-bytes", "150000") as server:
             def announce(sent):
                 connection = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
-                connection.sendall(head + b"Content-Length: 90000\r\n\r\n" + b" " * sent)
+                connection.sendall(head + b"Content-Length: 75000\r\n\r\n" + b" " * sent)
                 return connection
 
             idle = [announce(0) for _ in range(5)]
@@ -406,7 +406,7 @@ class Serve(unittest.TestCase):
             body = json.dumps({"q": "a", "source": "en", "target": "de"}).encode()
             chunked = head + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
             self.assertTrue(server.raw(chunked).startswith(b"HTTP/1.1 200 "))
-            full = [announce(70000) for _ in range(2)]
+            full = [announce(70000) for _ in range(2)]  # the second fits whole beside what the first has sent
             end = time.monotonic() + 10
             while server.metric("nmt_pending_bytes") < 140000 and time.monotonic() < end:
                 time.sleep(0.05)
