@@ -81,7 +81,9 @@ def cells(row):
         if row["bytes"]:
             return number(1e-9 * row["bytes"] / seconds) + " GB/s", ""
         peak = row["flops"] / seconds
-        return number(1e-9 * peak) + " G/s", f"{peak / row['peak_flops_per_second']:.2f}"
+        clock = row.get("extras", {}).get("clock, GHz")
+        share = f"{peak / row['peak_flops_per_second']:.2f}"
+        return number(1e-9 * peak) + " G/s", f"{share}, {clock:.2f} GHz" if clock else share
     return number(row["real_time"]) + " ms", f"{100 * row['share']:.0f} % of {'bandwidth' if row['bound'] != 'arithmetic' else 'peak'}"
 
 

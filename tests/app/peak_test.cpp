@@ -17,12 +17,24 @@ TEST(Peak, TheReadLoopReadsEveryNumberOnce) {
     for (const int streams : {1, 4, 8}) {
       std::vector<float> x(static_cast<std::size_t>(n));
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13);
-      float sum = -1;
-      EXPECT_EQ(run_read_loop(x.data(), n, streams, &sum), 4 * n);
-      EXPECT_EQ(sum, std::accumulate(x.begin(), x.end(), 0.0f)) << n << " in " << streams;
+      const float once = std::accumulate(x.begin(), x.end(), 0.0f);
+      for (const int times : {1, 3}) {
+        float sum = -1;
+        EXPECT_EQ(run_read_loop(x.data(), n, streams, times, &sum), times * 4 * n);
+        EXPECT_EQ(sum, static_cast<float>(times) * once) << n << " in " << streams;
+      }
     }
   float sum;
-  EXPECT_THROW(run_read_loop(nullptr, 0, 3, &sum), Error);
+  EXPECT_THROW(run_read_loop(nullptr, 0, 3, 1, &sum), Error);
+}
+
+// All elements are 1, so an output is the number of its products.
+TEST(Peak, TheTileLoopCountsItsProducts) {
+  float once = 0, sum = 0;
+  const std::int64_t operations = run_tile_loop(1, &once);
+  EXPECT_EQ(run_tile_loop(5, &sum), 5 * operations);
+  EXPECT_EQ(sum, once);
+  EXPECT_EQ(operations % (2 * static_cast<std::int64_t>(once)), 0);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ double BoundsMeter::read() {
     for (const Tensor& t : {from_, to_})
       compute_.pool().parallel_for(t.elements(), 4096, [&](std::int64_t begin, std::int64_t end) {
         float sum;
-        run_read_loop(t.f32() + begin, end - begin, streams[sample % 3], &sum);
+        run_read_loop(t.f32() + begin, end - begin, streams[sample % 3], 1, &sum);
       });
     best = std::max(best, static_cast<double>(rotation_) / clock_.stop());
   }

@@ -152,9 +152,23 @@ std::vector<InstructionLoop> instruction_loops() {
   add(amx.int8, "int8 AMX", int8_amx);
   return loops;
 }
+
+std::int64_t run_latency_loop(std::int64_t rounds) {
+  std::int64_t value = 3;
+  for (std::int64_t round = 0; round < rounds; round += 8)
+    asm volatile(
+        "imul %0, %0\n imul %0, %0\n imul %0, %0\n imul %0, %0\n"
+        "imul %0, %0\n imul %0, %0\n imul %0, %0\n imul %0, %0"
+        : "+r"(value));
+  return (rounds + 7) / 8 * 8 * 3;
+}
 #else
 std::vector<InstructionLoop> instruction_loops() {
   return {};
+}
+
+std::int64_t run_latency_loop(std::int64_t) {
+  return 0;
 }
 #endif
 

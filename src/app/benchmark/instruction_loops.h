@@ -19,4 +19,10 @@ struct InstructionLoop {
 /// architectures than x86-64.
 std::vector<InstructionLoop> instruction_loops();
 
+/// Runs `rounds` multiplications of integers, each with the result of the one before, on the
+/// calling thread. Returns the number of clock cycles that they take: 3 each, the latency on Intel
+/// processors since Nehalem and AMD processors since Zen (uops.info, IMUL). 0 on other
+/// architectures than x86-64.
+std::int64_t run_latency_loop(std::int64_t rounds);
+
 }  // namespace nmt::app::bench

@@ -12,9 +12,16 @@ namespace nmt::app::bench {
 /// per multiply-add; divided by the time, it is the FMA peak.
 std::int64_t run_fma_loop(std::int64_t rounds);
 
-/// Sums n floats on the calling thread with independent vector additions, in 1, 4 or 8 streams that
-/// read equal parts of them at the same time. Returns the number of bytes read; divided by the
-/// time, it is the memory bandwidth.
-std::int64_t run_read_loop(const float* x, std::int64_t n, int streams, float* sum);
+/// Runs the largest tile of the matrix products (kernels/products/tile.h) on the calling thread,
+/// `rounds` times on the same operands, which stay in the L1 cache. All elements are 1: *sum is the
+/// number of products in an element of the output. Returns the number of operations; divided by the
+/// time, it is what products can reach at most.
+std::int64_t run_tile_loop(std::int64_t rounds, float* sum);
+
+/// Sums n floats `times` times on the calling thread with independent vector additions, in 1, 4 or
+/// 8 streams that read equal parts of them at the same time. Returns the number of bytes read;
+/// divided by the time, it is the bandwidth.
+std::int64_t run_read_loop(const float* x, std::int64_t n, int streams, std::int64_t times,
+                           float* sum);
 
 }  // namespace nmt::app::bench

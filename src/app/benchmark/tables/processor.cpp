@@ -4,13 +4,47 @@
 #include "core/thread_pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 namespace nmt::app::bench {
 namespace {
+
+// The clock of the processor under a load that takes `seconds`, in GHz, or 0: slices of the load on
+// all threads, about a millisecond each, and of integer multiplications of known latency take
+// turns, and the median counts.
+template <class Load>
+double clock_under(Bench& bench, bool quick, double seconds, const Load& load) {
+  const int slices = quick ? 2 : 200;
+  const auto times = static_cast<std::int64_t>(quick ? 1 : std::ceil(1e-3 / seconds));
+  std::vector<double> rates(static_cast<std::size_t>(slices));
+  bench.compute().pool().run([&](int worker) {
+    for (double& rate : rates) {
+      for (std::int64_t time = 0; time < times; ++time) load();
+      const auto start = std::chrono::steady_clock::now();
+      const auto cycles = static_cast<double>(run_latency_loop(20000));
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      if (worker == 0) rate = 1e-9 * cycles / taken.count();
+    }
+  });
+  std::nth_element(rates.begin(), rates.begin() + slices / 2, rates.end());
+  return rates[static_cast<std::size_t>(slices / 2)];
+}
+
+// A row of operations in registers or in the L1 cache, on all threads at once. run(rounds) returns
+// their number.
+template <class Run>
+void operations_row(Bench& bench, Case& a_case, std::int64_t rounds, const Run& run) {
+  ThreadPool& pool = bench.compute().pool();
+  a_case.work(static_cast<double>(run(rounds)) * pool.size(), 0);
+  const double seconds = a_case.time([&] { pool.run([&](int) { run(rounds); }); });
+  const double clock = clock_under(bench, a_case.quick(), seconds, [&] { run(rounds); });
+  if (clock > 0) a_case.extra("clock, GHz", clock);
+}
 
 void instruction_row(Bench& bench, const InstructionLoop& loop) {
   bench.row("processor", loop.name, [&](Case& a_case) {
@@ -20,15 +54,19 @@ void instruction_row(Bench& bench, const InstructionLoop& loop) {
     loop.run(10, &ten);
     a_case.compare("the sum of ten rounds", ten, 10 * one, ten, 0);
     a_case.compare("the share of whole products in a sum", std::fmod(one, 1.0), 0, 1, 0);
-    const std::int64_t rounds = a_case.quick() ? 100 : 20000;
-    ThreadPool& pool = bench.compute().pool();
-    const auto operations = static_cast<double>(loop.run(rounds, &one));
-    a_case.work(operations * pool.size(), 0);
-    a_case.time([&] {
-      pool.run([&](int) {
-        double sum;
-        loop.run(rounds, &sum);
-      });
+    operations_row(bench, a_case, a_case.quick() ? 100 : 20000, [&](std::int64_t rounds) {
+      double sum;
+      return loop.run(rounds, &sum);
+    });
+  });
+}
+
+// The largest tile of the products in float32, of the kernels that the program loaded.
+void tile_row(Bench& bench) {
+  bench.row("processor", "float32 tile in L1", [&](Case& a_case) {
+    operations_row(bench, a_case, a_case.quick() ? 10 : 1000, [&](std::int64_t rounds) {
+      float sum;
+      return run_tile_loop(rounds, &sum);
     });
   });
 }
@@ -43,16 +81,16 @@ void reading_row(Bench& bench, const char* level, long cache, bool shared) {
     const Tensor x = a_case.zeros(n * pool.size());
     std::fill_n(x.f32(), x.elements(), 1.0f);
     float sum = 0;
-    run_read_loop(x.f32(), std::min<std::int64_t>(n, 4096), 8, &sum);
+    run_read_loop(x.f32(), std::min<std::int64_t>(n, 4096), 8, 1, &sum);
     a_case.compare("the sum of ones", sum, static_cast<double>(std::min<std::int64_t>(n, 4096)), 1,
                    0);
-    const int times = static_cast<int>(std::clamp<std::int64_t>((1 << 20) / n, 1, 64));
-    a_case.work(0, 4.0 * static_cast<double>(n) * times * pool.size(), Traffic::read);
+    const std::int64_t times = std::clamp<std::int64_t>((1 << 22) / n, 1, 1024);
+    a_case.work(0, 4.0 * static_cast<double>(n * times * pool.size()), Traffic::read);
     a_case.extra("KiB per thread", static_cast<double>(n) / 256);
     a_case.time([&] {
       pool.run([&](int worker) {
         float part;
-        for (int i = 0; i < times; ++i) run_read_loop(x.f32() + worker * n, n, 8, &part);
+        run_read_loop(x.f32() + worker * n, n, 8, times, &part);
       });
     });
   });
@@ -63,6 +101,7 @@ void reading_row(Bench& bench, const char* level, long cache, bool shared) {
 void processor(Bench& bench) {
   if (bench.compute().cuda()) return;
   for (const InstructionLoop& loop : instruction_loops()) instruction_row(bench, loop);
+  tile_row(bench);
   reading_row(bench, "L1", sysconf(_SC_LEVEL1_DCACHE_SIZE), false);
   reading_row(bench, "L2", sysconf(_SC_LEVEL2_CACHE_SIZE), false);
   reading_row(bench, "L3", std::min(sysconf(_SC_LEVEL3_CACHE_SIZE), 64l << 20), true);
