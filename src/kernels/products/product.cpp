@@ -1,6 +1,8 @@
 #include "kernels/products/product.h"
 
 #include "core/error.h"
+#include "kernels/products/blocks/block.h"
+#include "kernels/products/blocks/row_copies.h"
 #include "kernels/products/pairs.h"
 #include "kernels/products/product_library.h"
 #include "kernels/products/rounded_products.h"
@@ -9,7 +11,6 @@
 
 #include <cstring>
 #include <type_traits>
-#include <vector>
 
 #include <unistd.h>
 
@@ -29,10 +30,6 @@ std::int64_t second_level_cache() {
   return 1024 * 1024;
 }
 
-std::int64_t smaller(std::int64_t a, std::int64_t b) {
-  return a < b ? a : b;
-}
-
 template <class B>
 using Tile = void (*)(const TileJob<B>&);
 
@@ -47,14 +44,19 @@ template <class B>
 struct Tiles {
   Tile<B> one, several;
   int panels;
+  Tile<B> asking;  // one panel, for multiply_by_panels()
 };
 template <int rows, bool along_k, class B>
 constexpr Tiles<B> tiles_for = {tile<rows, 1, along_k, B>, tile<rows, wide<rows>, along_k, B>,
-                                wide<rows>};
+                                wide<rows>, nullptr};
+template <int rows, bool along_k>
+constexpr Tiles<float> tiles_for<rows, along_k, float> = {
+    tile<rows, 1, along_k, float>, tile<rows, wide<rows>, along_k, float>, wide<rows>,
+    tile<rows, 1, along_k, float, (2 * rows > tile_rows)>};
 #if defined(__AVX512F__) && defined(__AVX512BW__)
 template <int rows, bool along_k>
 constexpr Tiles<Pair> tiles_for<rows, along_k, Pair> = {
-    pair_tile<rows, 1, along_k>, pair_tile<rows, wide<rows>, along_k>, wide<rows>};
+    pair_tile<rows, 1, along_k>, pair_tile<rows, wide<rows>, along_k>, wide<rows>, nullptr};
 #endif
 
 template <bool along_k, class B>
@@ -82,126 +84,6 @@ Tiles<B> tiles(int rows) {
   }
 }
 
-std::int64_t whole_panels(std::int64_t columns) {
-  return columns / panel_width * panel_width;
-}
-// Columns of the panels of a packed matrix.
-std::int64_t packed_columns(std::int64_t columns) {
-  return whole_panels(columns + panel_width - 1);
-}
-
-// A block of B over one stretch of k. A partial last panel may be stored elsewhere.
-template <class B>
-struct Block {
-  const B* panels;
-  std::int64_t panel_stride, step;
-  const B* edge;
-};
-
-// Room for copies of a transposed A, kept by the thread: up to 2 MB.
-float* room_for_copies(std::int64_t floats) {
-  struct Line {
-    alignas(64) float values[16];
-  };
-  thread_local std::vector<Line> lines;
-  const auto size = static_cast<std::size_t>((floats + 15) / 16);
-  if (lines.size() < size) {
-    lines.clear();  // nothing is moved to the new memory
-    lines.resize(size);
-  }
-  return lines.data()->values;
-}
-
-// Rows of A, split evenly into tiles, so that no tile has a single row.
-struct RowSplit {
-  Range all;
-  std::int64_t tiles = (all.end - all.begin + tile_rows - 1) / tile_rows;
-  std::int64_t begin(std::int64_t t) const { return all.begin + (all.end - all.begin) * t / tiles; }
-  Range operator[](std::int64_t t) const { return {begin(t), begin(t + 1)}; }
-};
-
-// A stretch of k: `depth` elements of panels of B from element `first` on. A Pair has two rows of
-// B; the last one may have one.
-template <class B>
-struct Stretch {
-  std::int64_t first, depth;
-  std::int64_t k() const { return first * along_k_per<B>; }
-  std::int64_t k_end(const Product& p) const {
-    return smaller(p.k, (first + depth) * along_k_per<B>);
-  }
-};
-
-// Copies rows of A over a stretch of k for tile(); A is not transposed.
-template <class B>
-void copy_rows(const Product& p, Range rows, Stretch<B> stretch_, float* out) {
-  const std::int64_t k = stretch_.k(), count = stretch_.k_end(p) - k;
-  for (std::int64_t r = rows.begin; r < rows.end; ++r, out += copied_stride) {
-    const float* from = p.a + r * p.lda + k;
-#if defined(__AVX512F__) && defined(__AVX512BW__)
-    if constexpr (std::is_same_v<B, Pair>) {
-      pairs_of_row(from, count, out);
-      continue;
-    }
-#endif
-    std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof(float));
-    if (p.rounded) round_to_bf16(out, count);
-  }
-}
-
-#if defined(__AVX512F__) && defined(__AVX512BW__)
-// Copies the rows [k, k_end) of a tile of A stored [k,m] as pairs.
-[[gnu::target("avx512bf16")]] void copy_column_pairs(const Product& p, Range rows, std::int64_t k,
-                                                     std::int64_t k_end, float* out) {
-  const __mmask16 used = lanes_below(rows.end - rows.begin);
-  for (; k < k_end; k += 2, out += tile_rows) {
-    const float* even = p.a + k * p.lda + rows.begin;
-    __builtin_prefetch(even + 64);
-    __builtin_prefetch(even + p.lda + 64);
-    _mm512_mask_storeu_epi32(out, used,
-                             pairs_of_two_rows(even, k + 1 < k_end ? even + p.lda : nullptr, used));
-  }
-}
-#endif
-
-// Copies `count` elements of some rows of A stored [k,m] to a tile.
-[[gnu::always_inline]] inline void copy_lines(std::int64_t lines, std::int64_t count,
-                                              const float* from, std::int64_t lda, float* to) {
-  for (std::int64_t i = 0; i < lines; ++i, from += lda, to += tile_rows) {
-    __builtin_prefetch(from + 64);
-    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
-  }
-}
-
-// For A stored [k,m]: copies the tiles of a group of rows, [tile_rows * stretch] each. The inner
-// loops read a few rows of A from their first column on, as the hardware prefetches them, and write
-// whole cache lines.
-template <class B>
-void copy_columns(const Product& p, const RowSplit& split, Range group, Stretch<B> stretch_,
-                  float* out) {
-  constexpr std::int64_t step = 8;
-  for (std::int64_t first = 0; first < stretch_.depth; first += step) {
-    const Stretch<B> here{stretch_.first + first, smaller(step, stretch_.depth - first)};
-    const std::int64_t k = here.k(), k_end = here.k_end(p);
-    float* to = out + first * tile_rows;
-    for (std::int64_t t = group.begin; t < group.end; ++t, to += tile_rows * stretch) {
-      const Range rows = split[t];
-#if defined(__AVX512F__) && defined(__AVX512BW__)
-      if constexpr (std::is_same_v<B, Pair>) {
-        copy_column_pairs(p, rows, k, k_end, to);
-        continue;
-      }
-#endif
-      const float* const from = p.a + k * p.lda + rows.begin;
-      if (rows.begin + tile_rows <= p.m)  // copying too much only fills unused elements
-        copy_lines(k_end - k, tile_rows, from, p.lda, to);
-      else
-        copy_lines(k_end - k, rows.end - rows.begin, from, p.lda, to);
-      for (std::int64_t i = 0; p.rounded && i < k_end - k; ++i)
-        round_to_bf16(to + i * tile_rows, rows.end - rows.begin);
-    }
-  }
-}
-
 // Prefetches the rows of A that the next copy reads, two per tile, while the tiles compute.
 struct Ahead {
   const float* at;
@@ -216,6 +98,26 @@ struct Ahead {
     }
   }
 };
+
+// The job of a tile of `rows` rows and fewer columns than a panel, through a buffer, so that
+// nothing past the end of a row is written.
+template <class B>
+void run_edge(Tile<B> tile_function, int rows, std::int64_t columns, TileJob<B> job) {
+  alignas(64) float edge[tile_rows * panel_width];
+  const std::size_t bytes = static_cast<std::size_t>(columns) * sizeof(float);
+  float* const c = job.c;
+  const std::int64_t ldc = job.ldc;
+  if (job.accumulate)
+    for (int r = 0; r < rows; ++r) {
+      std::memset(edge + r * panel_width, 0, panel_width * sizeof(float));
+      std::memcpy(edge + r * panel_width, c + r * ldc, bytes);
+    }
+  job.c = edge;
+  job.ldc = panel_width;
+  job.next = edge;
+  tile_function(job);
+  for (int r = 0; r < rows; ++r) std::memcpy(c + r * ldc, edge + r * panel_width, bytes);
+}
 
 // One row of tiles over all panels of a block of B.
 template <class B>
@@ -242,61 +144,8 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
     run(t.several, step);
   for (; n < whole; n += panel_width) run(t.one, panel_width);
   if (n == columns) return;
-  // A partial last panel goes through a buffer, so that nothing past the end of a row is written.
-  alignas(64) float edge[tile_rows * panel_width];
-  const std::size_t bytes = static_cast<std::size_t>(columns - n) * sizeof(float);
-  if (accumulate)
-    for (int r = 0; r < rows; ++r) {
-      std::memset(edge + r * panel_width, 0, panel_width * sizeof(float));
-      std::memcpy(edge + r * panel_width, c + r * ldc + n, bytes);
-    }
-  t.one({depth, a, b.edge, 0, panel_width, accumulate, edge, panel_width, edge, {a, a}, 0, 0});
-  for (int r = 0; r < rows; ++r) std::memcpy(c + r * ldc + n, edge + r * panel_width, bytes);
-}
-
-// Elements of a column of a packed B.
-template <class B>
-std::int64_t column_elements(std::int64_t k) {
-  return (k + along_k_per<B> - 1) / along_k_per<B>;
-}
-
-// Columns [n, n+columns) of a packed B from element `first` of a column on, in place.
-template <class B>
-Block<B> packed_block(const Product& p, const B* packed, std::int64_t n, std::int64_t columns,
-                      std::int64_t first) {
-  const std::int64_t height = column_elements<B>(p.k);
-  const B* at = packed + n * height + first * panel_width;
-  return {at, height * panel_width, panel_width, at + whole_panels(columns) * height};
-}
-
-// Columns [n, n+columns) of B over a stretch of k: in place, or packed into `buffer`.
-template <class B>
-Block<B> take_block(const Product& p, std::int64_t n, std::int64_t columns, Stretch<B> stretch_,
-                    bool direct, float* buffer) {
-  const std::int64_t k = stretch_.k(), depth = stretch_.depth, whole = whole_panels(columns);
-  if constexpr (std::is_same_v<B, std::uint16_t>) {
-    return packed_block(p, p.packed_bf16, n, columns, k);
-#if defined(__AVX512F__) && defined(__AVX512BW__)
-  } else if constexpr (std::is_same_v<B, Pair>) {
-    if (p.packed)
-      return packed_block(p, reinterpret_cast<const Pair*>(p.packed), n, columns, stretch_.first);
-    Pair* const pairs = reinterpret_cast<Pair*>(buffer);
-    pack_pairs(p.transpose_b, k, stretch_.k_end(p), n, n + columns, p.b, p.ldb, pairs,
-               depth * panel_width);
-    return {pairs, depth * panel_width, panel_width, pairs + whole * depth};
-#endif
-  } else {
-    if (p.packed) return packed_block(p, p.packed, n, columns, k);
-    if (direct) {
-      if (whole < columns)
-        pack_panels(false, k, k + depth, n + whole, n + columns, p.b, p.ldb, buffer, 0);
-      return {p.b + k * p.ldb + n, panel_width, p.ldb, buffer};
-    }
-    pack_panels(p.transpose_b, k, k + depth, n, n + columns, p.b, p.ldb, buffer,
-                depth * panel_width);
-    if (p.rounded) round_to_bf16(buffer, depth * packed_columns(columns));
-    return {buffer, depth * panel_width, panel_width, buffer + whole * depth};
-  }
+  run_edge(t.one, rows, columns - n,
+           {depth, a, b.edge, 0, panel_width, accumulate, c + n, ldc, c, {a, a}, 0, 0});
 }
 
 // A group of tiles of rows for one block of B. `copied` is of copy_columns(), or room for a tile of
@@ -319,22 +168,101 @@ void multiply_block(const Product& p, const RowSplit& split, Range group, const 
   }
 }
 
-// Whether this many rows read B in place. Packing pays off from 3 rows of tiles if B exceeds the
-// second-level cache, from 4 if its rows share sets of the first-level cache, else from 11
-// (docs/design/products.md).
+// Whether this many rows read B in place (docs/design/products.md). Packing pays off from 3 rows of
+// tiles if B exceeds the second-level cache, from 4 if its rows share sets of the first-level
+// cache, from 6 if B fills a quarter of the second-level cache, else from 11.
 bool reads_in_place(const Product& p, std::int64_t rows) {
-  static const std::int64_t cached = 3 * second_level_cache() / 4;
+  static const std::int64_t cache = second_level_cache();
   const std::int64_t bytes = p.k * p.n * static_cast<std::int64_t>(sizeof(float));
   const bool share_sets = p.ldb % 1024 == 0;
-  return rows <= (bytes > cached ? 2 : share_sets ? 3 : 10) * tile_rows;
+  const int most = bytes > 3 * cache / 4 ? 2 : share_sets ? 3 : bytes > cache / 4 ? 5 : 10;
+  return rows <= most * tile_rows;
+}
+
+// Whether multiply_by_panels() is faster: copies of A stay in the second-level cache, and rows of B
+// are not so far apart that every line of a panel lies in another page.
+bool takes_panels(const Product& p, std::int64_t rows) {
+  if (p.packed || p.rounded || p.transpose_b) return false;
+  if (rows <= tile_rows || rows > 24 * tile_rows) return false;
+  return p.transpose_a || (p.ldb < 16384 && !reads_in_place(p, rows));
+}
+
+// One panel of B after the other, packed for all rows, whose copies stay in the second-level cache.
+// While the tiles of a panel compute, they ask for the next panel of B, and then for the rows of a
+// transposed A that are copied next.
+void multiply_by_panels(const Product& p, const RowSplit& split, Range columns) {
+  constexpr std::int64_t line = 64 / sizeof(float);
+  alignas(64) float panel[stretch * panel_width];
+  const std::int64_t stretches = (p.k + stretch - 1) / stretch;
+  const std::int64_t depth_step = (p.k + stretches - 1) / stretches;
+  const std::int64_t a_stride = tile_rows * (p.transpose_a ? stretch : copied_stride);
+  float* const copied = room_for_copies(split.tiles * a_stride);
+  // The first tiles of a panel ask for the next one, not all, so that there is time until its end.
+  const std::int64_t asking = smaller(split.tiles, 8);
+  for (std::int64_t k = 0; k < p.k; k += depth_step) {
+    const std::int64_t depth = smaller(depth_step, p.k - k), k_next = k + depth;
+    const Stretch<float> here{k, depth};
+    Ahead ahead = {};
+    if (p.transpose_a) {
+      copy_columns(p, split, {0, split.tiles}, here, copied);
+      if (k_next < p.k)
+        ahead = {p.a + k_next * p.lda + split.all.begin, p.lda, smaller(depth_step, p.k - k_next)};
+    } else {
+      for (std::int64_t t = 0; t < split.tiles; ++t)
+        copy_rows(p, split[t], here, copied + t * a_stride);
+    }
+    for (std::int64_t n = columns.begin; n < columns.end; n += panel_width) {
+      const std::int64_t width = smaller(panel_width, columns.end - n);
+      pack_panels(false, k, k_next, n, n + width, p.b, p.ldb, panel, 0);
+      const bool more = n + 2 * panel_width <= columns.end;
+      for (std::int64_t t = 0; t < split.tiles; ++t) {
+        const Range rows = split[t];
+        const int count = static_cast<int>(rows.end - rows.begin);
+        const float* const a = copied + t * a_stride;
+        float* const c = p.c + n;
+        TileJob<float> job = {.depth = depth,
+                              .a = a,
+                              .b = panel,
+                              .panel_stride = 0,
+                              .b_step = panel_width,
+                              .accumulate = p.accumulate || k > 0,
+                              .c = c + rows.begin * p.ldc,
+                              .ldc = p.ldc,
+                              .next = t + 1 < split.tiles
+                                          ? c + rows.end * p.ldc
+                                          : c + split.all.begin * p.ldc + panel_width,
+                              .ahead = {a, a},
+                              .ahead_step = 0,
+                              .b_ahead = 0};
+        if (more && t < asking) {
+          job.ahead[0] = p.b + (k + depth * t / asking) * p.ldb + n + panel_width;
+          job.ahead[1] = job.ahead[0] + panel_width / 2;
+          job.ahead_step = p.ldb;
+          job.ahead_every = asking;
+        } else {
+          ahead.take(job);
+          job.ahead_every = line;
+          job.ahead_step *= line;
+        }
+        const Tile<float> one =
+            (p.transpose_a ? tiles<true, float>(count) : tiles<false, float>(count)).asking;
+        if (width == panel_width)
+          one(job);
+        else
+          run_edge(one, count, width, job);
+      }
+    }
+  }
 }
 
 // product_part() with a B of one type.
 template <class B>
 void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
                    std::int64_t n_end) {
-  alignas(64) float b_block[block_floats];
   const RowSplit split{{m_begin, m_end}};
+  if constexpr (std::is_same_v<B, float>)
+    if (takes_panels(p, m_end - m_begin)) return multiply_by_panels(p, split, {n_begin, n_end});
+  alignas(64) float b_block[block_floats];
   const std::int64_t height = column_elements<B>(p.k);
   const std::int64_t stretches = (height + stretch - 1) / stretch;
   const std::int64_t depth_step = (height + stretches - 1) / stretches;

@@ -46,7 +46,8 @@ struct TileJob {
   /// Rows of A to prefetch for the next copy; ahead_step is 0 when there are none.
   const float* ahead[2];
   std::int64_t ahead_step;
-  std::int64_t b_ahead;  ///< distance in elements of the prefetched rows of B
+  std::int64_t b_ahead;          ///< distance in elements of the prefetched rows of B
+  std::int64_t ahead_every = 1;  ///< `asks`: steps of k from one prefetch to the next
 };
 
 /// Whether a tile prefetches B. Few rows are bound by reading it; a single one is bound by
@@ -55,8 +56,9 @@ template <int rows, int panels>
 constexpr bool reads_ahead = rows > 1 && panels > 1;
 
 /// C[rows, panels*panel_width] (+)= A B over `depth` steps of k. Every output is one FMA chain, k
-/// ascending.
-template <int rows, int panels, bool along_k, class B>
+/// ascending. With `asks`, tiles of both kinds of A prefetch, every `ahead_every` steps; without
+/// it, those of a copied A do in every step.
+template <int rows, int panels, bool along_k, class B, bool asks = false>
 void tile(const TileJob<B>& job) {
   const std::int64_t depth = job.depth, panel_stride = job.panel_stride, b_step = job.b_step,
                      ldc = job.ldc;
@@ -70,10 +72,11 @@ void tile(const TileJob<B>& job) {
 #pragma GCC unroll 8
     for (int v = 0; v < 2 * panels; ++v)
       sum[r][v] = job.accumulate ? load(c + r * ldc + v * lanes) : broadcast(0.0f);
-  const auto multiply_to = [&](std::int64_t from, std::int64_t end) __attribute__((always_inline)) {
+  constexpr bool in_every_step = !asks && !along_k && 2 * rows > tile_rows;
+  const auto multiply = [&](std::int64_t from, std::int64_t end) __attribute__((always_inline)) {
 #pragma GCC unroll 1
     for (std::int64_t k = from; k < end; ++k, b += b_step) {
-      if constexpr (!along_k && 2 * rows > tile_rows) {
+      if constexpr (in_every_step) {
         __builtin_prefetch(ahead0);
         __builtin_prefetch(ahead1);
         ahead0 += ahead_step;
@@ -98,6 +101,22 @@ void tile(const TileJob<B>& job) {
 #pragma GCC unroll 8
         for (int v = 0; v < 2 * panels; ++v) sum[r][v] = multiply_add(left, right[v], sum[r][v]);
       }
+    }
+  };
+  const auto multiply_to = [&](std::int64_t from, std::int64_t end) __attribute__((always_inline)) {
+    if constexpr (!asks) {
+      multiply(from, end);
+      return;
+    }
+#pragma GCC unroll 1
+    while (from < end) {
+      __builtin_prefetch(ahead0);
+      __builtin_prefetch(ahead1);
+      ahead0 += ahead_step;
+      ahead1 += ahead_step;
+      const std::int64_t stop = from + job.ahead_every < end ? from + job.ahead_every : end;
+      multiply(from, stop);
+      from = stop;
     }
   };
   std::int64_t k = 0;
