@@ -81,9 +81,13 @@ def cells(row):
         if row["bytes"]:
             return number(1e-9 * row["bytes"] / seconds) + " GB/s", ""
         peak = row["flops"] / seconds
-        clock = row.get("extras", {}).get("clock, GHz")
-        share = f"{peak / row['peak_flops_per_second']:.2f}"
-        return number(1e-9 * peak) + " G/s", f"{share}, {clock:.2f} GHz" if clock else share
+        more = row.get("extras", {})
+        if row["name"] == "integers":
+            return f"{more['at GHz']:.2f} GHz", ""
+        shares = f"{peak / row['peak_flops_per_second']:.2f}"
+        if "at GHz" in more:
+            shares += f"; {1e9 * more['sustained, GFLOP/s'] / row['peak_flops_per_second']:.2f} at {more['at GHz']:.2f} GHz"
+        return number(1e-9 * peak) + " G/s", shares
     return number(row["real_time"]) + " ms", f"{100 * row['share']:.0f} % of {'bandwidth' if row['bound'] != 'arithmetic' else 'peak'}"
 
 

@@ -114,6 +114,18 @@ class BenchTest(unittest.TestCase):
         self.assertEqual({row["table"] for row in rows}, set(TABLES) - {"groups", "mixed", "processor", "zeros"})
         self.assertEqual([row for row in rows if "error_occurred" in row], [])
 
+    def test_every_row_of_the_text_stands_under_its_columns(self):
+        text = run("--quick", "--cpu-threads", 1, "--filter", "^(processor|step|softmax)/").stdout
+        columns, rows = 0, 0
+        for line in text.splitlines():
+            if line.startswith("| row |"):
+                columns = line.count("|")
+            elif line.startswith("| "):
+                rows += 1
+                self.assertEqual(line.count("|"), columns, line)
+        self.assertGreater(rows, 20)
+        self.assertRegex(text, r"\| KiB per thread \|")
+
     def test_refusals(self):
         run("--quick", "--cpu-threads", 2, "softmax")
         run("--quick", "--cpu-threads", 2, "softmax", "--precision", "bfloat16")

@@ -3,11 +3,11 @@
 
 Both sides take activations in float32, quantize them, multiply by packed weights in int8 and return float32:
 ours per row (nmt-bench, rows "products packed before"), PyTorch's quantized::linear_dynamic with the engine
-onednn per matrix. A second column of ours is without AMX (NMT_AMX=0), one is float32.
+onednn per matrix. Two more columns are ours: int8 without AMX (NMT_AMX=0), and float32.
 
     scripts/bench/rivals/compare_int8_products.py [--rows 1 4 32 64 512]
 
-nmt-bench is taken from $NMT_BUILD, else build/. It needs PyTorch, whose calls cost about 10 microseconds each."""
+nmt-bench is taken from $NMT_BUILD, else build/. It needs PyTorch, whose calls take at least 25 microseconds each."""
 import argparse
 import json
 import os
@@ -49,7 +49,7 @@ def theirs(m, n, k, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1, 4, 32, 64, 512], metavar="M", help="rows of activations, of those of nmt-bench")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1, 4, 32, 64, 512], metavar="M", help="rows of activations; nmt-bench must have them (%(default)s)")
     parser.add_argument("--seconds", type=float, default=0.1, help="processor time per product and side (%(default)s)")
     options = parser.parse_args()
     try:

@@ -3,6 +3,9 @@
 #include "core/error.h"
 #include "core/nlohmann.h"
 
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 namespace nmt::app::bench {
@@ -47,7 +50,7 @@ class Text : public Writer {
     write(text);
   }
   void row(const Result& r) override {
-    if (r.table != table_) head(r);
+    if (r.table != table_ || (r.error.empty() && names_of(r) != extras_)) head(r);
     if (!r.error.empty()) return write(fmt::format("| {} | {} |\n", r.name, r.error));
     const double rate = r.work.flops > 0 ? r.work.flops / r.seconds : 0;
     const double bytes = r.work.bytes > 0 ? r.work.bytes / r.seconds : 0;
@@ -61,14 +64,23 @@ class Text : public Writer {
   }
 
  private:
+  static std::vector<std::string> names_of(const Result& r) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : r.extras) names.push_back(name);
+    return names;
+  }
+  // Rows of one table may have different extras: their columns get another head.
   void head(const Result& r) {
+    const std::string title = r.table == table_ ? "" : fmt::format("\n{}\n", r.table);
     table_ = r.table;
+    extras_ = names_of(r);
     std::string names = "| row | ms | GFLOP/s | GB/s | floor, ms | bound by | share |",
                 rule = "|---|---|---|---|---|---|---|";
     if (r.repetitions > 1) names += " median, ms | deviation |", rule += "---|---|";
-    for (const auto& [name, value] : r.extras) names += fmt::format(" {} |", name), rule += "---|";
-    write(fmt::format("\n{}\n\n{}\n{}\n", r.table, names, rule));
+    for (const std::string& name : extras_) names += fmt::format(" {} |", name), rule += "---|";
+    write(fmt::format("{}\n{}\n{}\n", title, names, rule));
   }
+  std::vector<std::string> extras_;
   std::string table_;
 };
 

@@ -44,7 +44,7 @@ template <class B>
 struct Tiles {
   Tile<B> one, several;
   int panels;
-  Tile<B> asking;  // one panel, for multiply_by_panels()
+  Tile<B> prefetching;  // one panel, for multiply_by_panels()
 };
 template <int rows, bool along_k, class B>
 constexpr Tiles<B> tiles_for = {tile<rows, 1, along_k, B>, tile<rows, wide<rows>, along_k, B>,
@@ -179,17 +179,18 @@ bool reads_in_place(const Product& p, std::int64_t rows) {
   return rows <= most * tile_rows;
 }
 
-// Whether multiply_by_panels() is faster: copies of A stay in the second-level cache, and rows of B
-// are not so far apart that every line of a panel lies in another page.
+// Whether multiply_by_panels() is faster (docs/design/products.md): the copies of up to 24 tiles of
+// rows stay in the second-level cache. Where rows of B are 64 KB or more apart, its gains vanish
+// for an A that is not transposed.
 bool takes_panels(const Product& p, std::int64_t rows) {
   if (p.packed || p.rounded || p.transpose_b) return false;
   if (rows <= tile_rows || rows > 24 * tile_rows) return false;
   return p.transpose_a || (p.ldb < 16384 && !reads_in_place(p, rows));
 }
 
-// One panel of B after the other, packed for all rows, whose copies stay in the second-level cache.
-// While the tiles of a panel compute, they ask for the next panel of B, and then for the rows of a
-// transposed A that are copied next.
+// Packs one panel of B after the other and multiplies all rows by it; the copies of the rows stay
+// in the second-level cache. The tiles of a panel prefetch the next panel of B, and then the rows
+// of a transposed A that are copied next.
 void multiply_by_panels(const Product& p, const RowSplit& split, Range columns) {
   constexpr std::int64_t line = 64 / sizeof(float);
   alignas(64) float panel[stretch * panel_width];
@@ -197,8 +198,8 @@ void multiply_by_panels(const Product& p, const RowSplit& split, Range columns) 
   const std::int64_t depth_step = (p.k + stretches - 1) / stretches;
   const std::int64_t a_stride = tile_rows * (p.transpose_a ? stretch : copied_stride);
   float* const copied = room_for_copies(split.tiles * a_stride);
-  // The first tiles of a panel ask for the next one, not all, so that there is time until its end.
-  const std::int64_t asking = smaller(split.tiles, 8);
+  // The first tiles of a panel prefetch the next one, so that it arrives before the last tile ends.
+  const std::int64_t prefetching = smaller(split.tiles, 8);
   for (std::int64_t k = 0; k < p.k; k += depth_step) {
     const std::int64_t depth = smaller(depth_step, p.k - k), k_next = k + depth;
     const Stretch<float> here{k, depth};
@@ -234,18 +235,18 @@ void multiply_by_panels(const Product& p, const RowSplit& split, Range columns) 
                               .ahead = {a, a},
                               .ahead_step = 0,
                               .b_ahead = 0};
-        if (more && t < asking) {
-          job.ahead[0] = p.b + (k + depth * t / asking) * p.ldb + n + panel_width;
+        if (more && t < prefetching) {
+          job.ahead[0] = p.b + (k + depth * t / prefetching) * p.ldb + n + panel_width;
           job.ahead[1] = job.ahead[0] + panel_width / 2;
           job.ahead_step = p.ldb;
-          job.ahead_every = asking;
+          job.ahead_every = prefetching;
         } else {
           ahead.take(job);
           job.ahead_every = line;
           job.ahead_step *= line;
         }
         const Tile<float> one =
-            (p.transpose_a ? tiles<true, float>(count) : tiles<false, float>(count)).asking;
+            (p.transpose_a ? tiles<true, float>(count) : tiles<false, float>(count)).prefetching;
         if (width == panel_width)
           one(job);
         else

@@ -43,11 +43,12 @@ struct TileJob {
   float* c;
   std::int64_t ldc;
   const float* next;  ///< start of the next tile of C, prefetched
-  /// Rows of A to prefetch for the next copy; ahead_step is 0 when there are none.
+  /// Lines to prefetch, of rows of A for the next copy or of rows of the next panel of B;
+  /// ahead_step is 0 when there are none.
   const float* ahead[2];
   std::int64_t ahead_step;
   std::int64_t b_ahead;          ///< distance in elements of the prefetched rows of B
-  std::int64_t ahead_every = 1;  ///< `asks`: steps of k from one prefetch to the next
+  std::int64_t ahead_every = 1;  ///< `in_intervals`: steps of k from one prefetch to the next
 };
 
 /// Whether a tile prefetches B. Few rows are bound by reading it; a single one is bound by
@@ -56,9 +57,9 @@ template <int rows, int panels>
 constexpr bool reads_ahead = rows > 1 && panels > 1;
 
 /// C[rows, panels*panel_width] (+)= A B over `depth` steps of k. Every output is one FMA chain, k
-/// ascending. With `asks`, tiles of both kinds of A prefetch, every `ahead_every` steps; without
-/// it, those of a copied A do in every step.
-template <int rows, int panels, bool along_k, class B, bool asks = false>
+/// ascending. With `in_intervals`, the tile prefetches the lines `ahead` every `ahead_every` steps;
+/// without it, tiles of more than half of tile_rows do in every step if A is not along k.
+template <int rows, int panels, bool along_k, class B, bool in_intervals = false>
 void tile(const TileJob<B>& job) {
   const std::int64_t depth = job.depth, panel_stride = job.panel_stride, b_step = job.b_step,
                      ldc = job.ldc;
@@ -72,7 +73,7 @@ void tile(const TileJob<B>& job) {
 #pragma GCC unroll 8
     for (int v = 0; v < 2 * panels; ++v)
       sum[r][v] = job.accumulate ? load(c + r * ldc + v * lanes) : broadcast(0.0f);
-  constexpr bool in_every_step = !asks && !along_k && 2 * rows > tile_rows;
+  constexpr bool in_every_step = !in_intervals && !along_k && 2 * rows > tile_rows;
   const auto multiply = [&](std::int64_t from, std::int64_t end) __attribute__((always_inline)) {
 #pragma GCC unroll 1
     for (std::int64_t k = from; k < end; ++k, b += b_step) {
@@ -104,7 +105,7 @@ void tile(const TileJob<B>& job) {
     }
   };
   const auto multiply_to = [&](std::int64_t from, std::int64_t end) __attribute__((always_inline)) {
-    if constexpr (!asks) {
+    if constexpr (!in_intervals) {
       multiply(from, end);
       return;
     }

@@ -14,25 +14,38 @@
 namespace nmt::app::bench {
 namespace {
 
-// The clock of the processor under a load that takes `seconds`, in GHz, or 0: slices of the load on
+struct Sustained {
+  double seconds;  // of the load
+  double clock;    // Hz, or 0 where no loop of known latency exists
+};
+
+// What a load that takes about `seconds` reaches for longer than a moment: slices of the load on
 // all threads, about a millisecond each, and of integer multiplications of known latency take
-// turns, and the median counts.
+// turns, and the medians count.
 template <class Load>
-double clock_under(Bench& bench, bool quick, double seconds, const Load& load) {
-  const int slices = quick ? 2 : 200;
+Sustained sustained(Bench& bench, bool quick, double seconds, const Load& load) {
+  using Clock = std::chrono::steady_clock;
+  const auto slices = static_cast<std::size_t>(quick ? 2 : 200);
   const auto times = static_cast<std::int64_t>(quick ? 1 : std::ceil(1e-3 / seconds));
-  std::vector<double> rates(static_cast<std::size_t>(slices));
+  std::vector<double> loads(slices), clocks(slices);
   bench.compute().pool().run([&](int worker) {
-    for (double& rate : rates) {
+    for (std::size_t i = 0; i < slices; ++i) {
+      const auto start = Clock::now();
       for (std::int64_t time = 0; time < times; ++time) load();
-      const auto start = std::chrono::steady_clock::now();
+      const auto between = Clock::now();
       const auto cycles = static_cast<double>(run_latency_loop(20000));
-      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-      if (worker == 0) rate = 1e-9 * cycles / taken.count();
+      const auto end = Clock::now();
+      if (worker != 0) continue;
+      loads[i] = std::chrono::duration<double>(between - start).count() / times;
+      clocks[i] = cycles / std::chrono::duration<double>(end - between).count();
     }
   });
-  std::nth_element(rates.begin(), rates.begin() + slices / 2, rates.end());
-  return rates[static_cast<std::size_t>(slices / 2)];
+  const auto median = [&](std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(slices / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  };
+  return {median(loads), median(clocks)};
 }
 
 // A row of operations in registers or in the L1 cache, on all threads at once. run(rounds) returns
@@ -40,10 +53,12 @@ double clock_under(Bench& bench, bool quick, double seconds, const Load& load) {
 template <class Run>
 void operations_row(Bench& bench, Case& a_case, std::int64_t rounds, const Run& run) {
   ThreadPool& pool = bench.compute().pool();
-  a_case.work(static_cast<double>(run(rounds)) * pool.size(), 0);
+  const double operations = static_cast<double>(run(rounds)) * pool.size();
+  a_case.work(operations, 0);
   const double seconds = a_case.time([&] { pool.run([&](int) { run(rounds); }); });
-  const double clock = clock_under(bench, a_case.quick(), seconds, [&] { run(rounds); });
-  if (clock > 0) a_case.extra("clock, GHz", clock);
+  const Sustained slices = sustained(bench, a_case.quick(), seconds, [&] { run(rounds); });
+  a_case.extra("sustained, GFLOP/s", 1e-9 * operations / slices.seconds);
+  if (slices.clock > 0) a_case.extra("at GHz", 1e-9 * slices.clock);
 }
 
 void instruction_row(Bench& bench, const InstructionLoop& loop) {
@@ -58,6 +73,20 @@ void instruction_row(Bench& bench, const InstructionLoop& loop) {
       double sum;
       return loop.run(rounds, &sum);
     });
+  });
+}
+
+// The clock that this thread has without vector instructions.
+void integer_row(Bench& bench) {
+  if (run_latency_loop(8) == 0) return;
+  bench.row("processor", "integers", [&](Case& a_case) {
+    constexpr std::int64_t rounds = 20000;
+    ThreadPool& pool = bench.compute().pool();
+    const auto cycles = static_cast<double>(run_latency_loop(rounds));
+    a_case.work(static_cast<double>(rounds) * pool.size(), 0);
+    const double seconds = a_case.time([&] { pool.run([&](int) { run_latency_loop(rounds); }); });
+    a_case.extra("sustained, GFLOP/s", 1e-9 * static_cast<double>(rounds) * pool.size() / seconds);
+    a_case.extra("at GHz", 1e-9 * cycles / seconds);
   });
 }
 
@@ -100,6 +129,7 @@ void reading_row(Bench& bench, const char* level, long cache, bool shared) {
 
 void processor(Bench& bench) {
   if (bench.compute().cuda()) return;
+  integer_row(bench);
   for (const InstructionLoop& loop : instruction_loops()) instruction_row(bench, loop);
   tile_row(bench);
   reading_row(bench, "L1", sysconf(_SC_LEVEL1_DCACHE_SIZE), false);

@@ -17,7 +17,7 @@ std::int64_t smaller(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
 }
 
-// Room for copies of a transposed A, kept by the thread: up to 2 MB.
+// Room for copies of rows of A, kept by the thread: up to 2 MB.
 float* room_for_copies(std::int64_t floats) {
   struct Line {
     alignas(64) float values[16];
