@@ -5,6 +5,7 @@ The rounded numbers are compared with their definition in Python's double precis
 some matrices beside one outlier each must be refused, with nothing written."""
 import json
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -200,6 +201,17 @@ class Conversions(unittest.TestCase):
         self.refused(2, "nmt-convert", self.model, self.home / "nothing", "--precision", "int4", says=("int4", "int8"))
         self.refused(2, "nmt-convert", self.home / "nowhere", self.home / "nothing", says=("nowhere",))
         self.assertFalse((self.home / "nothing").exists())
+
+
+    def test_the_check_is_spread_over_its_text(self):
+        """The first half of the references shares no word with any output, so a check of it alone has 0 BLEU."""
+        sources = (self.home / "check.en").read_text().splitlines()[:20]
+        outputs = run("nmt-translate", "-m", self.model, stdin="\n".join(sources).encode() + b"\n").stdout.decode().splitlines()
+        (self.home / "spread.en").write_text("\n".join(sources) + "\n")
+        (self.home / "spread.de").write_text("\n".join(["Q Q Q Q"] * 10 + outputs[10:]) + "\n")
+        said = self.convert(self.model, self.home / "spread", "--check", self.home / "spread.en", self.home / "spread.de", "--check-sentences", "10",
+                            "--precision", "bfloat16", "--tolerance", "100")  # fmt: skip
+        self.assertGreater(float(re.search(r"BLEU ([\d.]+) in float32", said)[1]), 5, said)
 
 
 if __name__ == "__main__":

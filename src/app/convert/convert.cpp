@@ -75,7 +75,9 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
                 .unset_means("the stored development set")
                 .meta("FILE"),
             Option("no-check", &spec.no_check, "write the model unchecked"),
-            Option("check-sentences", &spec.check_sentences, "sentences to check")
+            Option("check-sentences", &spec.check_sentences,
+                   "sentences to check, spread evenly over the text; the first lines of a "
+                   "language model's text")
                 .range(1, 1000000)
                 .idle_when(unchecked),
             Option("tolerance", &spec.tolerance,

@@ -17,7 +17,7 @@ struct ConvertSpec {
 
   bool no_check = false;           ///< write the model unchecked
   std::vector<std::string> check;  ///< source and reference; empty: the model's development set
-  int check_sentences = 100;       ///< number of sentences, from the beginning
+  int check_sentences = 100;       ///< spread over the text; of a language model the first lines
   double tolerance = 0.5;          ///< maximum loss of BLEU
   SearchSpec search;               ///< of the check; its shortlist is stored in the new directory
   ComputeSpec compute;             ///< only cpu_threads is used; the check runs on the CPU

@@ -11,6 +11,7 @@
 #include "search/batch_translator.h"
 #include "text/lines.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -43,7 +44,7 @@ CheckText development_set(const std::string& directory) {
   return text;
 }
 
-// The first sentences with text on both sides.
+// Sentences with text on both sides, spread evenly over the text: its parts may differ in kind.
 CheckText check_text(const ConvertSpec& spec, int context_sentences) {
   CheckText all, text;
   if (spec.check.empty())
@@ -62,10 +63,12 @@ CheckText check_text(const ConvertSpec& spec, int context_sentences) {
     fail(ExitStatus::data, "{}: has contexts of {} of {} sources", all.origin, all.contexts.size(),
          all.sources.size());
   text.origin = all.origin;
-  for (std::size_t i = 0; i < all.sources.size() &&
-                          text.sources.size() < static_cast<std::size_t>(spec.check_sentences);
-       ++i) {
-    if (is_blank(all.sources[i]) || is_blank(all.references[i])) continue;
+  std::vector<std::size_t> usable;
+  for (std::size_t i = 0; i < all.sources.size(); ++i)
+    if (!is_blank(all.sources[i]) && !is_blank(all.references[i])) usable.push_back(i);
+  const std::size_t count = std::min(usable.size(), static_cast<std::size_t>(spec.check_sentences));
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::size_t i = usable[n * usable.size() / count];
     text.sources.push_back(all.sources[i]);
     text.references.push_back(all.references[i]);
     if (!all.contexts.empty()) text.contexts.push_back(all.contexts[i]);
