@@ -202,7 +202,6 @@ class Conversions(unittest.TestCase):
         self.refused(2, "nmt-convert", self.home / "nowhere", self.home / "nothing", says=("nowhere",))
         self.assertFalse((self.home / "nothing").exists())
 
-
     def test_the_check_is_spread_over_its_text(self):
         """The first half of the references shares no word with any output, so a check of it alone has 0 BLEU."""
         sources = (self.home / "check.en").read_text().splitlines()[:20]
