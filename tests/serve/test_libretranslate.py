@@ -12,7 +12,7 @@ import tempfile
 import unittest
 import urllib.parse
 
-from test_serve import ROOT, Server
+from running_server import ROOT, Server
 
 sys.path.insert(0, str(ROOT / "tests/golden"))
 import golden

@@ -14,7 +14,7 @@ import time
 import unittest
 
 import chromium
-from test_serve import ROOT, SECONDS, Server, train
+from running_server import ROOT, SECONDS, Server, train
 
 MARKDOWN = """---
 title: stays
