@@ -24,17 +24,17 @@ struct Sustained {
 // turns, and the medians count.
 template <class Load>
 Sustained sustained(Bench& bench, bool quick, double seconds, const Load& load) {
-  using Clock = std::chrono::steady_clock;
+  using Steady = std::chrono::steady_clock;
   const auto slices = static_cast<std::size_t>(quick ? 2 : 200);
   const auto times = static_cast<std::int64_t>(quick ? 1 : std::ceil(1e-3 / seconds));
   std::vector<double> loads(slices), clocks(slices);
   bench.compute().pool().run([&](int worker) {
     for (std::size_t i = 0; i < slices; ++i) {
-      const auto start = Clock::now();
+      const auto start = Steady::now();
       for (std::int64_t time = 0; time < times; ++time) load();
-      const auto between = Clock::now();
+      const auto between = Steady::now();
       const auto cycles = static_cast<double>(run_latency_loop(20000));
-      const auto end = Clock::now();
+      const auto end = Steady::now();
       if (worker != 0) continue;
       loads[i] = std::chrono::duration<double>(between - start).count() / times;
       clocks[i] = cycles / std::chrono::duration<double>(end - between).count();
