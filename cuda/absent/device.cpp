@@ -103,4 +103,9 @@ std::vector<double> CudaTimer::intervals() {
   NMT_FAIL("this build has no CUDA backend");
 }
 
+ProfiledRange::ProfiledRange(CudaDevice& device) : device_(device) {
+  NMT_FAIL("this build has no CUDA backend");
+}
+ProfiledRange::~ProfiledRange() = default;
+
 }  // namespace nmt

@@ -3,6 +3,8 @@
 #include "cuda/runtime/state.h"
 #include "tensor/cuda_timer.h"
 
+#include <cuda_profiler_api.h>
+
 namespace nmt {
 
 struct CudaTimer::State {
@@ -43,6 +45,17 @@ std::vector<double> CudaTimer::intervals() {
   }
   s.marks = 0;
   return seconds;
+}
+
+ProfiledRange::ProfiledRange(CudaDevice& device) : device_(device) {
+  device.synchronize();
+  cuda::make_current(device.index());
+  NMT_CUDA_CHECK(cudaProfilerStart());
+}
+
+ProfiledRange::~ProfiledRange() {
+  cudaStreamSynchronize(device_.state().stream);
+  cudaProfilerStop();
 }
 
 }  // namespace nmt

@@ -27,4 +27,17 @@ class CudaTimer {
   std::unique_ptr<State> state_;
 };
 
+/// Marks the work that is queued during its life for a profiler that waits for a mark (`ncu
+/// --profile-from-start off`). Waits for the device at both ends.
+class ProfiledRange {
+ public:
+  explicit ProfiledRange(CudaDevice& device);
+  ~ProfiledRange();
+  ProfiledRange(const ProfiledRange&) = delete;
+  ProfiledRange& operator=(const ProfiledRange&) = delete;
+
+ private:
+  CudaDevice& device_;
+};
+
 }  // namespace nmt

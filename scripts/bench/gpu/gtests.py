@@ -1,9 +1,12 @@
 """Runs a GoogleTest program in groups of tests, so that finished groups are not repeated."""
+import concurrent.futures
+import os
 import re
 
 import runner
 
 GROUP = 16
+JOBS = max(1, min(8, (os.cpu_count() or 1) // 2))  # groups at a time: half of a test is the CPU's work
 
 
 def names_of(run, program, wanted):
@@ -29,9 +32,9 @@ def verdict(done, prefix):
     return bool(good), without[1] if without else "", faults
 
 
-def test(check, name, program, wanted="*", prefix=(), limit=600, group=GROUP):
+def test(check, name, program, wanted="*", prefix=(), limit=600, group=GROUP, jobs=JOBS):
     """A step of the part: the tests of a program, perhaps under compute-sanitizer. `limit`: seconds
-    of one group."""
+    of one group; `jobs`: groups at a time. The tests of a group that fails are repeated one by one."""
     state, run = check.state, check.runner.run
     if state.is_done(name):
         return
@@ -44,35 +47,53 @@ def test(check, name, program, wanted="*", prefix=(), limit=600, group=GROUP):
     todo = [test for test in names_of(run, path, wanted) if test not in seen]
     if not todo and not seen:
         return state.finish(name, f"FAILED: {program} lists no test of {wanted}", False, 0)
-    alone = set()  # tests of a group that failed: one by one, to name the test
-    while todo:
-        size = 1 if todo[0] in alone else min(step.get("group", group), len(todo))
+
+    def run_group(tests):
+        """What a group printed, or None where the part's time is over."""
         early = check.runner.begins_early()
         try:
-            done = run([*prefix, path, f"--gtest_filter={':'.join(todo[:size])}"], limit)
+            return run([*prefix, path, f"--gtest_filter={':'.join(tests)}"], limit)
         except runner.OutOfTime:
-            if early and size == 1:
-                failed[todo[0]] = f"takes more than the {check.runner.limit:.0f} s of this part"
+            if early and len(tests) == 1:
+                failed[tests[0]] = f"takes more than the {check.runner.limit:.0f} s of this part"
             elif early:
-                step["group"] = size // 2
-            state.write()
-            raise
+                step["group"] = max(1, size // 2)
+            return None
+
+    def note(tests, done):
+        """Records a group; the tests to repeat one by one."""
         good, without, faults = verdict(done, prefix)
-        if not good and size > 1:
-            alone.update(todo[:size])
-            continue
+        if not good and len(tests) > 1:
+            return tests
         if good:
             lines = re.findall(r"\[  SKIPPED \] (\S+)", done.text)
-            skipped += [test for test in todo[:size] if test in lines]
-            passed += [test for test in todo[:size] if test not in lines]
+            skipped.extend(test for test in tests if test in lines)
+            passed.extend(test for test in tests if test not in lines)
             step["without"] = without or step.get("without", "")
         else:
             what = f"status {done.status}" + (f", {faults} errors" if faults else "") + (f", stopped after {limit} s" if done.late else "")
-            failed[todo[0]] = what
-            step["detail"] = (step.get("detail", "") + f"\n{todo[0]}: {what}\n" + done.text[-1500:])[-6000:]
+            failed[tests[0]] = what
+            step["detail"] = (step.get("detail", "") + f"\n{tests[0]}: {what}\n" + done.text[-1500:])[-6000:]
         step["seconds"] = round(step.get("seconds", 0) + done.seconds, 1)
-        todo = todo[size:]
-        state.write()
+        return []
+
+    over = False
+    size = step.get("group", group)
+    groups = [todo[at:at + size] for at in range(0, len(todo), size)]
+    for at_once in (jobs, 1):
+        alone = []
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            running = {pool.submit(run_group, tests): tests for tests in groups}
+            for future in concurrent.futures.as_completed(running):
+                done = future.result()
+                over = over or done is None
+                if done is not None:
+                    alone += note(running[future], done)
+                    state.write()
+        groups = [[test] for test in alone]
+    state.write()
+    if over:
+        raise runner.OutOfTime
     result = f"{len(passed)} tests passed" + (", no error" if prefix else "") + (f", {len(skipped)} skipped: {step['without']}" if skipped else "")
     if failed:
         result = f"FAILED: {len(failed)} tests: {', '.join(list(failed)[:5])}; {result}"

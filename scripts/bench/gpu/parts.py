@@ -25,9 +25,8 @@ EMULATED_ROWS = ("^pointwise/(fill|add) ", "^recurrences/lrn activation=tanh ")
 def tests(check):
     some = check.options.emulated and not check.options.all
     emulated = "_emulated" if check.options.emulated else ""
-    gtests.test(check, "parity of kernels", f"cuda{emulated}_tests", "*softmax*:*top_k*" if some else "*")
-    gtests.test(check, "parity of models", f"device{emulated}_tests", "*Memory*" if some else "*")
-    sanitizer(check, "racecheck", f"cuda{emulated}_tests", "*top_k*" if some else SANITIZED, 8)
+    gtests.test(check, "parity of kernels", f"cuda{emulated}_tests", "*softmax*:*top_k*" if some else "*", limit=120)
+    gtests.test(check, "parity of models", f"device{emulated}_tests", "*Memory*" if some else "*", limit=120)
 
 
 def sanitizer(check, kind, program, wanted, group, name=""):
@@ -57,6 +56,7 @@ def benchmarks(check):
 def memory_checks(check):
     some = check.options.emulated and not check.options.all
     emulated = "_emulated" if check.options.emulated else ""
+    sanitizer(check, "racecheck", f"cuda{emulated}_tests", "*top_k*" if some else SANITIZED, 8)
     sanitizer(check, "memcheck", f"cuda{emulated}_tests", "*top_k*" if some else "*", 8)
     sanitizer(check, "initcheck", f"cuda{emulated}_tests", "*top_k*" if some else SANITIZED, 8)
     sanitizer(check, "synccheck", f"cuda{emulated}_tests", "*top_k*" if some else SANITIZED, 8)
@@ -65,9 +65,9 @@ def memory_checks(check):
 
 # Part -> (what it measures, what to do, whether it does anything without a GPU).
 PARTS = {
-    1: ("parity tests of kernels and whole models against the CPU, and racecheck of one case per kind of kernel", tests, False),
+    1: ("parity tests of kernels and whole models against the CPU", tests, False),
     2: ("rows of nmt-bench: recurrences, layers, training steps and decoding in float32 and bfloat16, beside predictions", benchmarks, False),
-    3: ("layers of torch.nn and a loop in PyTorch, the same model trained by PyTorch in float32 and under bfloat16 autocast, and Nsight Compute's counters of six kernels", profiles.part, False),
+    3: ("layers of torch.nn and a loop in PyTorch, the same model trained by PyTorch in float32 and under bfloat16 autocast, and Nsight Compute's times of all kernels of a step and its counters of six kernels", profiles.part, False),
     4: ("Multi30k on CPU and GPU: float32, tf32, bfloat16, without graphs, LSTM with our layers and cuDNN's; loss and BLEU", training.part, True),
-    5: ("with compute-sanitizer: memcheck of all kernels and of models with GRU, initcheck and synccheck of one case per kind of kernel", memory_checks, False),
+    5: ("with compute-sanitizer: memcheck of all kernels and of models with GRU; racecheck, initcheck and synccheck of one case per kind of kernel", memory_checks, False),
 }

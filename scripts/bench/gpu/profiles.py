@@ -1,4 +1,4 @@
-"""Part 3: comparisons with PyTorch, and Nsight Compute's counters of six kernels."""
+"""Part 3: comparisons with PyTorch, and Nsight Compute's times of all kernels of a step and its counters of six kernels."""
 import csv
 import importlib.util
 import io
@@ -30,6 +30,15 @@ KERNELS = {
     "rounding to bfloat16": ("^products/A B M 4096 N 1024 K 1024", "each|gather", ("--precision", "bfloat16")),
     "top-k of a decoding step": ("^decoding/wmt14-en-de-lrn olrn float32 batch 1 beam 4", "best_of_parts", ()),
 }
+
+# All launches of one run without graphs: name: (row, precision).
+WHOLE = {
+    "a training step of deep oLRN, bfloat16": ("^step/wmt14-en-de-lrn olrn B 128 T 32: whole step$", "bfloat16"),
+    "a decoding step, batch 128, beam 4, bfloat16": ("^decoding/wmt14-en-de-lrn olrn bfloat16 batch 128 beam 4$", "bfloat16"),
+    "a decoding step, batch 1, beam 4, bfloat16": ("^decoding/wmt14-en-de-lrn olrn bfloat16 batch 1 beam 4$", "bfloat16"),
+}
+WHOLE_METRICS = {"gpu__time_duration.sum": "ns", "dram__bytes_read.sum": "read", "dram__bytes_write.sum": "written"}
+UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "nsecond": 1, "usecond": 1e3, "msecond": 1e6, "byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}
 
 
 def compare(check, name, script, arguments, limit, packages, writes=False):
@@ -84,6 +93,42 @@ def profile(check, kernel):
                  "" if good else done.text, launches=list(launches.values()))  # fmt: skip
 
 
+def sums(text):
+    """kernel -> launches and sums of WHOLE_METRICS of ncu's CSV output, the longest kernels first."""
+    begin, kernels, ids = text.find('"ID"'), {}, {}
+    for row in csv.DictReader(io.StringIO(text[begin:])) if begin >= 0 else ():
+        metric = WHOLE_METRICS.get(row.get("Metric Name"))
+        if not metric:
+            continue
+        name = re.sub(r"^void |\(.*$", "", row["Kernel Name"]).replace("nmt::kernels::", "").replace("unnamed>::", "")
+        kernel = kernels.setdefault(name[:100], {"launches": 0, **dict.fromkeys(WHOLE_METRICS.values(), 0)})
+        kernel[metric] += float(row["Metric Value"].replace(",", "")) * UNITS[row["Metric Unit"]]
+        ids.setdefault(name[:100], set()).add(row["ID"])
+        kernel["launches"] = len(ids[name[:100]])
+    return dict(sorted(kernels.items(), key=lambda item: -item[1]["ns"]))
+
+
+def profile_whole(check, what):
+    """A step: time and memory traffic of every kernel of one run of a row."""
+    state, name = check.state, f"ncu: {what}"
+    if state.is_done(name):
+        return
+    row, precision = WHOLE[what]
+    common = ["--csv", "--target-processes", "all", "--clock-control", "none", "--cache-control", "none", "--metrics", ",".join(WHOLE_METRICS)]
+    why = tools.why_not(check, "ncu", [*common, "--launch-count", "1"], lambda done: done.status == 0 and '"ID"' in done.text)
+    if why:
+        return state.finish(name, f"not run: {why}", True, 0)
+    if check.options.emulated:
+        row, precision = "^step/tiny lrn", "float32"
+    command = [check.tool("ncu"), *common, "--profile-from-start", "off", check.program("nmt-bench"), "--device", "cuda", "--min-time", "0",
+               "--precision", precision, "--filter", row, *(["--quick"] if check.options.emulated else [])]  # fmt: skip
+    done = check.runner.run(command, 150)
+    kernels = sums(done.text)
+    good = done.status == 0 and bool(kernels)
+    result = f"{sum(kernel['launches'] for kernel in kernels.values())} launches, {1e-6 * sum(kernel['ns'] for kernel in kernels.values()):.3f} ms"
+    state.finish(name, result if good else f"FAILED (status {done.status})", good, done.seconds, "" if good else done.text, kernels=kernels)
+
+
 # On the machine of the emulator the comparisons are a smoke test on the CPU. The loss that compare_pytorch.py checks is that of 100 pairs.
 EMULATED_PAIRS = {"pairs": 110, "valid": 1, "test": 1}
 
@@ -106,8 +151,11 @@ def trainings(check):
 
 
 def part(check):
+    profile_whole(check, next(iter(WHOLE)))
     layers(check, "layers and torch.nn", "bfloat16", ["--no-compile"])
     layers(check, "layers and torch.nn", "float32", ["--no-compile"])
+    for what in WHOLE:
+        profile_whole(check, what)
     trainings(check)
     if check.options.emulated:
         check.state.finish("LRN and a compiled loop, bfloat16", "not run: compiling takes a minute", True, 0)

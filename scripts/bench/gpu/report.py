@@ -63,6 +63,10 @@ def part_of(part, state, title):
         if step.get("launches"):
             keys = [key for key in step["launches"][0] if key != "kernel"]
             lines += [f"### {name}", "", *table(("kernel", *keys), [(f"`{launch['kernel'][:60]}`", *(launch.get(key, "") for key in keys)) for launch in step["launches"]])]
+        if step.get("kernels"):
+            rows = [(f"`{kernel}`", sums["launches"], number(1e-3 * sums["ns"]), number(1e-6 * (sums["read"] + sums["written"])),
+                     number((sums["read"] + sums["written"]) / sums["ns"])) for kernel, sums in step["kernels"].items()]  # fmt: skip
+            lines += [f"### {name}", "", *table(("kernel", "launches", "us", "MB", "GB/s"), rows)]
         if step.get("ok") is False and step.get("detail"):
             lines += [f"### {name}: {step['result']}", "", "```", step["detail"].strip(), "```", ""]
     return lines

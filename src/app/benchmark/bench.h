@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "kernels/products/product_library.h"
 #include "tensor/copy.h"
+#include "tensor/cuda_timer.h"
 
 #include <cmath>
 #include <span>
@@ -70,6 +71,18 @@ class Case {
     if (!device) return;
     device->set_graphs(false);
     extra("ms without graphs", 1e3 * aside(body));
+    device->set_graphs(true);
+  }
+  /// On CUDA, one run without graphs whose launches a profiler sees (ProfiledRange).
+  template <class Body>
+  void show_profiler(Body&& body) {
+    CudaDevice* const device = context_.cuda.device;
+    if (!device) return;
+    device->set_graphs(false);
+    {
+      const ProfiledRange range(*device);
+      body();
+    }
     device->set_graphs(true);
   }
   /// The shortest time of a body that has no separate row, such as a competitor or a part.

@@ -169,6 +169,7 @@ void decoding(Bench& bench) {
                Traffic::read);
         const double seconds = c.time([&] { steps.step(); });
         c.time_without_graphs([&] { steps.step(); });
+        c.show_profiler([&] { steps.step(); });
         c.extra("hypotheses' tokens/s", rows / seconds);
         c.extra("sentences' tokens/s", s.batch / seconds);
         c.extra("weights, MB", 1e-6 * products * static_cast<double>(stored_bytes(precision)));

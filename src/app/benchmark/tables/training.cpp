@@ -112,6 +112,7 @@ void split(Bench& bench, const ModelCase& what) {
     c.work(flops, 0);
     whole = c.time(run);
     c.time_without_graphs(run);
+    c.show_profiler(run);
     c.extra("target tokens/s", static_cast<double>(batch.target_tokens) / whole);
     c.extra("source+target tokens/s",
             static_cast<double>(batch.target_tokens + batch.source_tokens) / whole);
