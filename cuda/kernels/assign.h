@@ -13,48 +13,44 @@ __device__ __forceinline__ void assign(kernels::Bfloat16& to, float x) {
   to = kernels::to_bf16(x);
 }
 
-/// Four numbers, or one, written by one store.
-template <class T>
-struct alignas(4 * sizeof(T)) Four {
-  T value[4];
-};
-template <int n, class T>
-__device__ __forceinline__ void assign_all(T* to, const Floats<n>& x) {
-  static_assert(n == 1 || n == 4);
-  if constexpr (n == 1) {
-    assign(*to, x[0]);
-  } else {
-    Four<T> four;
-#pragma unroll
-    for (int e = 0; e < 4; ++e) assign(four.value[e], x[e]);
-    *reinterpret_cast<Four<T>*>(to) = four;
-  }
-}
-
-/// n numbers that stand as assign_all() stores them.
-template <int n>
-__device__ __forceinline__ Floats<n> read_all(const float* x) {
-  return load<n>(x);
-}
-template <int n>
-__device__ __forceinline__ Floats<n> read_all(const kernels::Bfloat16* x) {
-  static_assert(n == 1 || n == 4);
-  Floats<n> value;
-  if constexpr (n == 1) {
-    value[0] = kernels::from_bf16(*x);
-  } else {
-    const auto four = *reinterpret_cast<const Four<kernels::Bfloat16>*>(x);
-#pragma unroll
-    for (int e = 0; e < 4; ++e) value[e] = kernels::from_bf16(four.value[e]);
-  }
-  return value;
-}
-
 __device__ __forceinline__ float as_float(float x) {
   return x;
 }
 __device__ __forceinline__ float as_float(kernels::Bfloat16 x) {
   return kernels::from_bf16(x);
+}
+
+/// n numbers as they are stored, for one load or store. Until they are converted, no instruction
+/// waits for the load.
+template <int n, class T>
+struct alignas(n * sizeof(T)) Stored {
+  T value[n];
+};
+template <int n, class T>
+__device__ __forceinline__ Stored<n, T> load_stored(const T* x) {
+  return *reinterpret_cast<const Stored<n, T>*>(x);
+}
+template <int n, class T>
+__device__ __forceinline__ Floats<n> widened(const Stored<n, T>& x) {
+  Floats<n> value;
+#pragma unroll
+  for (int e = 0; e < n; ++e) value[e] = as_float(x.value[e]);
+  return value;
+}
+
+/// n numbers, rounded where T is bfloat16.
+template <int n, class T>
+__device__ __forceinline__ void assign_all(T* to, const Floats<n>& x) {
+  Stored<n, T> stored;
+#pragma unroll
+  for (int e = 0; e < n; ++e) assign(stored.value[e], x[e]);
+  *reinterpret_cast<Stored<n, T>*>(to) = stored;
+}
+
+/// n numbers that stand as assign_all() stores them.
+template <int n, class T>
+__device__ __forceinline__ Floats<n> read_all(const T* x) {
+  return widened(load_stored<n>(x));
 }
 
 /// x as assign() stores it.

@@ -71,19 +71,24 @@ __device__ __forceinline__ Rows<T> positions(const Attention& a, T* x, std::int6
 }
 
 /// to[i][s] = scale * sum over j of x[i][j] y[s][j], or of v[j] tanh(x[i][j] + y[s][j]) where v is
-/// given.
+/// given. A warp takes several positions at once, so that their loads and sums do not wait for each
+/// other.
 template <bool additive, int tile, int n, class Y>
 __device__ __forceinline__ void each_score(int count, int length, int width, Rows<const float> x,
                                            Rows<const Y> y, const float* v, float scale,
                                            Rows<float> to) {
+  constexpr int at_once = tile == 1 && sizeof(Y) == 2 ? 3 : 2;
   const int lane = static_cast<int>(threadIdx.x) % warp,
             warps = static_cast<int>(blockDim.x) / warp;
-  for (int s = static_cast<int>(threadIdx.x) / warp; s < length; s += warps) {
-    const Y* const at = y[s];
-    float sum[tile] = {};
-#pragma unroll 2
+  for (int first = static_cast<int>(threadIdx.x) / warp; first < length; first += at_once * warps) {
+    float sum[at_once][tile] = {};
+#pragma unroll 1
     for (int j = lane * n; j < width; j += warp * n) {
-      const Floats<n> key = read_all<n>(at + j);
+      Stored<n, Y> keys[at_once];
+      const Y* key = y[first] + j;
+#pragma unroll
+      for (int p = 0; p < at_once; ++p, key += warps * y.stride)
+        if (first + p * warps < length) keys[p] = load_stored<n>(key);
       Floats<n> vector{};
       if constexpr (additive) vector = load<n>(v + j);
 #pragma unroll
@@ -91,15 +96,25 @@ __device__ __forceinline__ void each_score(int count, int length, int width, Row
         if (i >= count) break;
         const Floats<n> query = load<n>(x[i] + j);
 #pragma unroll
-        for (int e = 0; e < n; ++e)
-          sum[i] += additive ? vector[e] * math::tanh(query[e] + key[e]) : query[e] * key[e];
+        for (int p = 0; p < at_once; ++p) {
+          if (first + p * warps >= length) break;
+          const Floats<n> k = widened(keys[p]);
+#pragma unroll
+          for (int e = 0; e < n; ++e)
+            sum[p][i] += additive ? vector[e] * math::tanh(query[e] + k[e]) : query[e] * k[e];
+        }
       }
     }
 #pragma unroll
-    for (int i = 0; i < tile; ++i) {
-      const float total = warp_sum(sum[i]);
-      if (lane == 0 && i < count) to[i][s] = scale * total;
-    }
+    for (int p = 0; p < at_once; ++p)
+#pragma unroll
+      for (int i = 0; i < tile; ++i) sum[p][i] = warp_sum(sum[p][i]);
+    if (lane > 0) continue;
+#pragma unroll
+    for (int p = 0; p < at_once; ++p)
+#pragma unroll
+      for (int i = 0; i < tile; ++i)
+        if (const int s = first + p * warps; s < length && i < count) to[i][s] = scale * sum[p][i];
   }
 }
 
@@ -176,15 +191,16 @@ __device__ __forceinline__ float dot_scale(std::int64_t space) {
   return 1.0f / sqrtf(static_cast<float>(space));
 }
 
-// Blocks per multiprocessor while decoding; in training one. More would spill registers.
+// Blocks per multiprocessor with one step, so that 128 sentences with 8 heads run at once on 132
+// multiprocessors; with several steps one. More would spill registers.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-constexpr int decoding_blocks = 1;
+constexpr int single_step_blocks = 1;
 #else
-constexpr int decoding_blocks = 2;
+constexpr int single_step_blocks = 2;
 #endif
 
 template <bool additive, int tile, int n, class Y>
-__global__ void __launch_bounds__(max_threads, tile == 1 ? decoding_blocks : 1)
+__global__ void __launch_bounds__(max_threads, tile == 1 ? single_step_blocks : 1)
     forward_kernel(Attention a, std::int64_t target_steps, std::int64_t rows,
                    const std::int32_t* sentence, const float* query, float* weights, float* context,
                    Bfloat16* rounded) {
@@ -230,7 +246,7 @@ __device__ __forceinline__ void add_link_gradient(const AttentionLinks& links, s
 }
 
 template <bool additive, int tile, int n, class Y>
-__global__ void __launch_bounds__(max_threads, 1)
+__global__ void __launch_bounds__(max_threads, tile == 1 ? single_step_blocks : 1)
     backward_queries_kernel(Attention a, std::int64_t target_steps, const float* query,
                             const float* weights, const float* dcontext, float* dscores,
                             float* dquery, Bfloat16* rounded) {

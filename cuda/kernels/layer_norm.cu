@@ -62,6 +62,107 @@ __device__ __forceinline__ void write_normal(const X* x, std::int64_t width, flo
   }
 }
 
+// A row that fits into the registers of a warp: lane l has the columns n l, n l + 1, ... of each of
+// `tiles` parts of 32 n columns. No barrier, and all loads of the row are in flight at once.
+template <int n, int tiles>
+struct WarpRow {
+  Floats<n> value[tiles];
+
+  /// body(column, values) for the columns of this lane.
+  template <class Body>
+  __device__ __forceinline__ void each(std::int64_t width, const Body& body) {
+#pragma unroll
+    for (int tile = 0; tile < tiles; ++tile) {
+      const std::int64_t column = n * (threadIdx.x % warp_size + tile * std::int64_t{warp_size});
+      if (column < width) body(column, value[tile]);
+    }
+  }
+
+  /// Of the values; `statistics` may be null.
+  __device__ __forceinline__ void find_statistics(std::int64_t width, float* statistics,
+                                                  float& mean, float& scale) {
+    const float inverse = 1.0f / static_cast<float>(width);
+    float sum = 0, squares = 0;
+    each(width, [&](std::int64_t, const Floats<n>& x) {
+#pragma unroll
+      for (int e = 0; e < n; ++e) sum += x[e];
+    });
+    mean = warp_sum(sum) * inverse;
+    each(width, [&](std::int64_t, const Floats<n>& x) {
+#pragma unroll
+      for (int e = 0; e < n; ++e) squares += (x[e] - mean) * (x[e] - mean);
+    });
+    scale = 1.0f / sqrtf(warp_sum(squares) * inverse + layer_norm_epsilon);
+    if (statistics && threadIdx.x % warp_size == 0) {
+      statistics[0] = mean;
+      statistics[1] = scale;
+    }
+  }
+
+  /// Normalizes the values: y, and the same rounded where `rounded` is given.
+  template <class X>
+  __device__ __forceinline__ void write_normal(std::int64_t width, float mean, float scale,
+                                               const float* gain, const float* bias, X* y,
+                                               Bfloat16* rounded) {
+    each(width, [&](std::int64_t i, const Floats<n>& x) {
+      const Floats<n> factor = load<n>(gain + i);
+      Floats<n> offset{}, normal;
+      if (bias) offset = load<n>(bias + i);
+#pragma unroll
+      for (int e = 0; e < n; ++e) normal[e] = (x[e] - mean) * scale * factor[e] + offset[e];
+      assign_all<n>(y + i, normal);
+      if (rounded) assign_all<n>(rounded + i, normal);
+    });
+  }
+};
+
+// Rows of a block, a warp each.
+constexpr unsigned warp_rows = 4;
+
+__device__ __forceinline__ std::int64_t row_of_warp() {
+  return std::int64_t{blockIdx.x} * warp_rows + threadIdx.x / warp_size;
+}
+
+// One warp per plane of a row; y may be x.
+template <int n, int tiles, class X>
+__global__ void __launch_bounds__(warp_rows* warp_size)
+    layer_norm_warp_kernel(std::int64_t rows, std::int64_t planes, std::int64_t width, const X* x,
+                           const float* gain, const float* bias, X* y, float* statistics) {
+  const std::int64_t row = row_of_warp(), at = row * width, parameters = row % planes * width;
+  if (row >= rows) return;
+  WarpRow<n, tiles> values;
+  values.each(width, [&](std::int64_t i, Floats<n>& value) { value = read_all<n>(x + at + i); });
+  float mean, scale;
+  values.find_statistics(width, statistics ? statistics + 2 * row : nullptr, mean, scale);
+  values.write_normal(width, mean, scale, gain + parameters, bias ? bias + parameters : nullptr,
+                      y + at, nullptr);
+}
+
+template <int n, int tiles>
+__global__ void __launch_bounds__(warp_rows* warp_size)
+    residual_norm_warp_kernel(ResidualNorm a, DropoutMask mask) {
+  const std::int64_t row = row_of_warp(), at = row * a.width;
+  if (row >= a.rows) return;
+  WarpRow<n, tiles> terms, sums;
+  terms.each(a.width, [&](std::int64_t i, Floats<n>& value) {
+    value = a.branch_rounded ? read_all<n>(a.branch_rounded + at + i) : load<n>(a.branch + at + i);
+  });
+  sums.each(a.width, [&](std::int64_t i, Floats<n>& value) { value = load<n>(a.x + at + i); });
+#pragma unroll
+  for (int tile = 0; tile < tiles; ++tile) {
+    const std::int64_t column = n * (threadIdx.x % warp_size + tile * std::int64_t{warp_size});
+    if (column >= a.width) continue;
+    mask.apply<n>(row, column, terms.value[tile]);
+#pragma unroll
+    for (int e = 0; e < n; ++e) sums.value[tile][e] += terms.value[tile][e];
+    store<n>(a.sum + at + column, sums.value[tile]);
+  }
+  float mean, scale;
+  sums.find_statistics(a.width, a.statistics ? a.statistics + 2 * row : nullptr, mean, scale);
+  sums.write_normal(a.width, mean, scale, a.gain, a.bias, a.y + at,
+                    a.rounded ? a.rounded + at : nullptr);
+}
+
 // One block per plane of a row. y may be x: one thread reads and writes an element.
 template <int n, class X>
 __global__ void layer_norm_kernel(std::int64_t planes, std::int64_t width, const X* x,
@@ -111,8 +212,14 @@ struct ToRows {
   T* dx;
   std::int64_t stride;
   template <int n>
-  __device__ __forceinline__ void put(std::int64_t row, std::int64_t column,
-                                      const Floats<n>& d) const {
+  struct Before {};
+  template <int n>
+  __device__ __forceinline__ Before<n> before(std::int64_t, std::int64_t) const {
+    return {};
+  }
+  template <int n>
+  __device__ __forceinline__ void put(std::int64_t row, std::int64_t column, const Floats<n>& d,
+                                      const Before<n>& = {}) const {
     assign_all<n>(dx + row * stride + column, d);
   }
 };
@@ -124,17 +231,21 @@ struct ToTerms {
   std::int64_t width;
   ToRows<T> branch;
   DropoutMask mask;
+  /// What is added to the gradient of x, so that it can be loaded early.
   template <int n>
-  __device__ __forceinline__ void put(std::int64_t row, std::int64_t column, Floats<n> d) const {
+  using Before = Floats<n>;
+  template <int n>
+  __device__ __forceinline__ Floats<n> before(std::int64_t row, std::int64_t column) const {
+    return added ? load<n>(added + row * width + column) : Floats<n>{};
+  }
+  template <int n>
+  __device__ __forceinline__ void put(std::int64_t row, std::int64_t column, Floats<n> d,
+                                      const Floats<n>& some) const {
     if (dx) {
-      float* const to = dx + row * width + column;
       Floats<n> sum = d;
-      if (added) {
-        const Floats<n> before = load<n>(added + row * width + column);
 #pragma unroll
-        for (int e = 0; e < n; ++e) sum[e] += before[e];
-      }
-      store<n>(to, sum);
+      for (int e = 0; e < n; ++e) sum[e] += some[e];
+      store<n>(dx + row * width + column, sum);
     }
     if (!branch.dx) return;
     mask.apply<n>(row, column, d);
@@ -190,13 +301,91 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
       for (int e = 0; e < n; ++e)
         dx[e] = scale * (d[e] * factor[e] - sum[0] * inverse -
                          (value[e] - x_mean) * scale * (sum[1] * inverse));
-      to.template put<n>(row, parameters + i, dx);
+      to.template put<n>(row, parameters + i, dx, to.template before<n>(row, parameters + i));
     }
   }
   for (std::int64_t i = first_column<n>(); shared && i < width; i += next_columns<n>()) {
     store<n>(part + i, load<n>(gain_sums + i));
     store<n>(part + all + i, load<n>(bias_sums + i));
   }
+}
+
+// The most columns of a thread and threads of a block of the kernel below.
+constexpr int narrow_columns = 4;
+constexpr std::int64_t narrow_threads = 512;
+// Rows whose sums share barriers, and whose loads are in flight while the rows before are computed.
+constexpr int rows_at_once = 2;
+
+// The same for rows of which a thread has n columns at most, so that its values are registers: each
+// is read once, and the next rows are loaded before the barriers.
+template <int n, class X, class To>
+__global__ void __launch_bounds__(narrow_threads)
+    narrow_backward_kernel(std::int64_t rows, std::int64_t width, const X* dy, const X* x,
+                           const float* statistics, const float* gain, To to, float* parts) {
+  const std::int64_t planes = gridDim.y, plane = blockIdx.y, column = first_column<n>();
+  const std::int64_t begin = std::int64_t{blockIdx.x} * rows_of_block,
+                     end = begin + rows_of_block < rows ? begin + rows_of_block : rows;
+  const bool has_columns = column < width;
+  const float inverse = 1.0f / static_cast<float>(width);
+  const Floats<n> factor = has_columns ? load<n>(gain + plane * width + column) : Floats<n>{};
+  Floats<n> gains{}, biases{};
+  struct Row {
+    Stored<n, X> d, x;
+    float mean, scale;
+  };
+  const auto read = [&](std::int64_t row) {
+    Row out{};
+    if (row >= end) return out;
+    const std::int64_t number = row * planes + plane;
+    out.mean = statistics[2 * number];
+    out.scale = statistics[2 * number + 1];
+    if (has_columns) {
+      out.d = load_stored<n>(dy + number * width + column);
+      out.x = load_stored<n>(x + number * width + column);
+    }
+    return out;
+  };
+  Row next[rows_at_once];
+#pragma unroll
+  for (int r = 0; r < rows_at_once; ++r) next[r] = read(begin + r);
+  for (std::int64_t first = begin; first < end; first += rows_at_once) {
+    Floats<n> d[rows_at_once], normal[rows_at_once];
+    typename To::template Before<n> before[rows_at_once];
+    float scale[rows_at_once], sum[2 * rows_at_once] = {};  // of g and of g n
+#pragma unroll
+    for (int r = 0; r < rows_at_once; ++r) {
+      const Floats<n> value = widened(next[r].x);
+      d[r] = widened(next[r].d);
+      scale[r] = next[r].scale;
+#pragma unroll
+      for (int e = 0; e < n; ++e) {
+        normal[r][e] = (value[e] - next[r].mean) * scale[r];
+        gains[e] += d[r][e] * normal[r][e];
+        biases[e] += d[r][e];
+        d[r][e] *= factor[e];
+        sum[2 * r] += d[r][e];
+        sum[2 * r + 1] += d[r][e] * normal[r][e];
+      }
+      if (has_columns && first + r < end)
+        before[r] = to.template before<n>(first + r, plane * width + column);
+      next[r] = read(first + rows_at_once + r);
+    }
+    block_sums(sum);
+#pragma unroll
+    for (int r = 0; r < rows_at_once; ++r) {
+      if (!has_columns || first + r >= end) continue;
+      Floats<n> dx;
+#pragma unroll
+      for (int e = 0; e < n; ++e)
+        dx[e] =
+            scale[r] * (d[r][e] - sum[2 * r] * inverse - normal[r][e] * (sum[2 * r + 1] * inverse));
+      to.template put<n>(first + r, plane * width + column, dx, before[r]);
+    }
+  }
+  if (!has_columns) return;
+  float* const part = parts + (std::int64_t{blockIdx.x} * planes + plane) * width + column;
+  store<n>(part, gains);
+  store<n>(part + std::int64_t{gridDim.x} * planes * width, biases);
 }
 
 // dgain and dbias, of `width` columns each, from the parts of the blocks; dbias may be null.
@@ -227,12 +416,34 @@ void by_width(Start start, std::int64_t width, const Pointers*... pointers) {
     start(std::integral_constant<int, 1>());
 }
 
+// start(std::integral_constant<int, tiles>) where rows of `width` columns, four at a time, fit into
+// the registers of a warp.
+template <class Start>
+bool by_warps(std::int64_t width, Start start) {
+  const std::int64_t tiles = divide_up(width, 4 * std::int64_t{warp_size});
+  if (tiles <= 2)
+    start(std::integral_constant<int, 2>());
+  else if (tiles <= 4)
+    start(std::integral_constant<int, 4>());
+  else if (tiles <= 8)
+    start(std::integral_constant<int, 8>());
+  else
+    return false;
+  return true;
+}
+
 template <class X>
 void forward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
              const X* x, const float* gain, const float* bias, X* y, float* statistics) {
+  const std::int64_t all = rows * planes;
+  const auto by_warp = [&](auto tiles) {
+    launch(layer_norm_warp_kernel<4, tiles, X>, static_cast<unsigned>(divide_up(all, warp_rows)),
+           warp_rows * warp_size, 0, cuda, all, planes, width, x, gain, bias, y, statistics);
+  };
+  if (by_fours(width, x, gain, bias, y) && by_warps(width, by_warp)) return;
   by_width(
       [&](auto n) {
-        launch(layer_norm_kernel<n, X>, static_cast<unsigned>(rows * planes),
+        launch(layer_norm_kernel<n, X>, static_cast<unsigned>(all),
                threads_for(divide_up(width, n)), 0, cuda, planes, width, x, gain, bias, y,
                statistics);
       },
@@ -253,6 +464,13 @@ void layer_norm_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t planes
 
 void residual_norm(const Cuda& cuda, const ResidualNorm& a, const Dropout& dropout) {
   const DropoutMask mask(dropout, a.width);
+  const auto by_warp = [&](auto tiles) {
+    launch(residual_norm_warp_kernel<4, tiles>, static_cast<unsigned>(divide_up(a.rows, warp_rows)),
+           warp_rows * warp_size, 0, cuda, a, mask);
+  };
+  if (by_fours(a.width, a.x, a.branch, a.branch_rounded, a.gain, a.bias, a.sum, a.y, a.rounded) &&
+      by_warps(a.width, by_warp))
+    return;
   by_width(
       [&](auto n) {
         launch(residual_norm_kernel<n>, static_cast<unsigned>(a.rows),
@@ -263,6 +481,13 @@ void residual_norm(const Cuda& cuda, const ResidualNorm& a, const Dropout& dropo
 
 namespace {
 
+void add_parts_of(const Cuda& cuda, std::int64_t blocks, std::int64_t stride, const float* parts,
+                  float* dgain, float* dbias) {
+  const dim3 columns(static_cast<unsigned>(divide_up(stride, column_threads)), dbias ? 2 : 1);
+  launch(sum_parts_kernel, columns, dim3(column_threads, row_threads), 0, cuda, blocks, stride,
+         parts, dgain, dbias);
+}
+
 // `four`: whether the outputs allow four elements at a time.
 template <class X, class To>
 void backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
@@ -272,6 +497,13 @@ void backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int
   const std::int64_t blocks = divide_up(rows, rows_of_block), stride = planes * width;
   float* const parts = workspace<float>(cuda, 2 * blocks * stride);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(planes));
+  const std::int64_t threads = divide_up(width, narrow_columns);
+  if (four && threads <= narrow_threads && by_fours(width, dy, x, gain, parts)) {
+    launch(narrow_backward_kernel<narrow_columns, X, To>, grid,
+           threads_for(threads, narrow_threads), 0, cuda, rows, width, dy, x, statistics, gain, to,
+           parts);
+    return add_parts_of(cuda, blocks, stride, parts, dgain, dbias);
+  }
   const auto bytes = static_cast<std::size_t>(2 * width) * sizeof(float);
   const bool shared = bytes <= 40 * 1024;  // of 48 KB, with that of block_sums()
   by_width(
@@ -280,9 +512,7 @@ void backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int
                shared ? bytes : 0, cuda, rows, width, dy, x, statistics, gain, to, parts, shared);
       },
       four ? width : 1, dy, x, gain, parts);
-  const dim3 columns(static_cast<unsigned>(divide_up(stride, column_threads)), dbias ? 2 : 1);
-  launch(sum_parts_kernel, columns, dim3(column_threads, row_threads), 0, cuda, blocks, stride,
-         parts, dgain, dbias);
+  add_parts_of(cuda, blocks, stride, parts, dgain, dbias);
 }
 
 template <class T>

@@ -1,3 +1,4 @@
+#include "cuda/kernels/assign.h"
 #include "cuda/kernels/reduce.h"
 #include "kernels/optimizer.h"
 
@@ -68,32 +69,63 @@ __device__ const Entry& entry_of(const Table& table, std::int64_t block) {
   return table.entries[low];
 }
 
+// Updates n weights from number i on. All loads are issued before an instruction waits for one.
+template <int n, class Rule>
+__device__ __forceinline__ void update_some(const OptimizerSlice& slice, const Rule& rule,
+                                            std::int64_t i, float factor, bool average) {
+  const Floats<n> gradient = load<n>(slice.gradient + i);
+  Floats<n> value = load<n>(slice.value + i), first{}, second{}, mean{};
+  if constexpr (Rule::states >= 1) first = load<n>(slice.first + i);
+  if constexpr (Rule::states >= 2) second = load<n>(slice.second + i);
+  if (average) mean = load<n>(slice.average + i);
+#pragma unroll
+  for (int e = 0; e < n; ++e) rule(gradient[e] * factor, value[e], first[e], second[e]);
+  store<n>(slice.value + i, value);
+  if (slice.rounded) assign_all<n>(slice.rounded + i, value);
+  if constexpr (Rule::states >= 1) store<n>(slice.first + i, first);
+  if constexpr (Rule::states >= 2) store<n>(slice.second + i, second);
+  if (!slice.keeps_gradient) store<n>(slice.gradient + i, Floats<n>{});
+  if (!average) return;
+#pragma unroll
+  for (int e = 0; e < n; ++e) mean[e] += rule.smoothing * (value[e] - mean[e]);
+  store<n>(slice.average + i, mean);
+}
+
+// Where the update is skipped.
+__device__ __forceinline__ void skip_one(const OptimizerSlice& slice, std::int64_t i) {
+  if (!slice.keeps_gradient) slice.gradient[i] = 0.0f;
+  if (slice.rounded) slice.rounded[i] = to_bf16(slice.value[i]);
+}
+
+// Whether four numbers at a time can be read everywhere.
+__device__ __forceinline__ bool is_aligned(const OptimizerSlice& slice) {
+  const auto bits = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x); };
+  return (bits(slice.value) | bits(slice.gradient) | bits(slice.first) | bits(slice.second) |
+          bits(slice.average) | 2 * bits(slice.rounded)) %
+             16 ==
+         0;
+}
+
 template <class Rule>
-__global__ void update_kernel(Table table, Rule rule) {
+__global__ void __launch_bounds__(threads) update_kernel(Table table, Rule rule) {
   const Entry& entry = entry_of(table, blockIdx.x);
   const OptimizerSlice slice = entry.slice;
   const std::int64_t begin = (blockIdx.x - entry.first) * chunk;
   const std::int64_t end = begin + chunk < slice.n ? begin + chunk : slice.n;
   const bool average = slice.average && rule.smoothing != 0.0f;
   const float factor = rule.gradient_factor ? *rule.gradient_factor : 1.0f;
-  const bool applies = !std::isnan(factor);
-  for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-    const float gradient = slice.gradient[i] * factor;
-    if (!slice.keeps_gradient) slice.gradient[i] = 0.0f;
-    float value = slice.value[i], first = 0.0f, second = 0.0f;
-    if (!applies) {
-      if (slice.rounded) slice.rounded[i] = to_bf16(value);
-      continue;
-    }
-    if constexpr (Rule::states >= 1) first = slice.first[i];
-    if constexpr (Rule::states >= 2) second = slice.second[i];
-    rule(gradient, value, first, second);
-    slice.value[i] = value;
-    if (slice.rounded) slice.rounded[i] = to_bf16(value);
-    if constexpr (Rule::states >= 1) slice.first[i] = first;
-    if constexpr (Rule::states >= 2) slice.second[i] = second;
-    if (average) slice.average[i] += rule.smoothing * (value - slice.average[i]);
+  if (std::isnan(factor)) {
+    for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) skip_one(slice, i);
+    return;
   }
+  std::int64_t rest = begin;  // what is left for one number at a time
+  if (is_aligned(slice)) {
+    rest = end - end % 4;
+    for (std::int64_t i = begin + 4 * threadIdx.x; i < rest; i += 4 * blockDim.x)
+      update_some<4>(slice, rule, i, factor, average);
+  }
+  for (std::int64_t i = rest + threadIdx.x; i < end; i += blockDim.x)
+    update_some<1>(slice, rule, i, factor, average);
 }
 
 template <class Rule>
@@ -114,9 +146,13 @@ __global__ void squares_kernel(Table table, double* sums) {
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-__global__ void total_kernel(std::int64_t n, const double* sums, double* total) {
+constexpr unsigned total_threads = 1024;
+
+__global__ void __launch_bounds__(total_threads)
+    total_kernel(std::int64_t n, const double* sums, double* total) {
   double sum = 0;
-  for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += sums[i];
+#pragma unroll 8  // loads in flight
+  for (std::int64_t i = threadIdx.x; i < n; i += total_threads) sum += sums[i];
   sum = block_sum(sum);
   if (threadIdx.x == 0) *total = sum;
 }
@@ -132,7 +168,7 @@ void gradient_norm_squared(const Cuda& cuda, const OptimizerSlice* slices, std::
   const Table table = send(cuda, slices, count);
   double* const sums = workspace<double>(cuda, std::max<std::int64_t>(table.blocks, 1));
   launch(squares_kernel, static_cast<unsigned>(table.blocks), threads, 0, cuda, table, sums);
-  launch(total_kernel, 1, threads, 0, cuda, table.blocks, sums, sum);
+  launch(total_kernel, 1, total_threads, 0, cuda, table.blocks, sums, sum);
 }
 
 void clip(const Cuda& cuda, const double* squares, double share, double limit, float* factor) {

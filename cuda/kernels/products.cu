@@ -39,7 +39,7 @@ void gather(const Cuda& cuda, const Layout& layout, const float* from, T* to, st
          const float* const x =
              from + row / rows * stride + row % rows * ld + plane * plane_stride + column;
          T* const y = to + row * to_ld + plane * width + column;
-         Four<T> four;
+         Stored<4, T> four;
          if (loads && column + 4 <= width) {
            const Float4 value = load4(x);
 #pragma unroll
@@ -49,7 +49,7 @@ void gather(const Cuda& cuda, const Layout& layout, const float* from, T* to, st
            for (Index e = 0; e < 4; ++e) assign(four.value[e], column + e < width ? x[e] : 0.0f);
          }
          if (stores) {  // rows have room for whole fours
-           *reinterpret_cast<Four<T>*>(y) = four;
+           *reinterpret_cast<Stored<4, T>*>(y) = four;
          } else {
 #pragma unroll
            for (Index e = 0; e < 4; ++e)

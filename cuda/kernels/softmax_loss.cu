@@ -119,7 +119,7 @@ __device__ __forceinline__ void row_loss(const LossRows<T>& a, std::int64_t row,
     symbol = 0;
   }
   const double label = static_cast<double>(as_float(x[symbol]) + (a.bias ? a.bias[symbol] : 0.0f));
-  auto [running, all] = read_row < n, tiles == 0 ? 2 : 4 > (a, x);
+  auto [running, all] = read_row < n, tiles == 0 ? 2 : sizeof(T) == 2 ? 8 : 4 > (a, x);
   running.join();
   all = block_sum(all);
   __syncthreads();  // every thread has read the label
@@ -159,6 +159,13 @@ __global__ void __launch_bounds__(max_threads)
 // the largest vocabulary whose sums are registers is 32,768.
 constexpr int sum_threads = 512, sum_tiles = 16;
 
+// Starts to load n numbers into the L2 cache, by all threads of a block.
+template <class T>
+__device__ __forceinline__ void prefetch(const T* x, std::int64_t n) {
+  constexpr std::int64_t line = 128 / sizeof(T);
+  for (std::int64_t i = line * threadIdx.x; i < n; i += line * blockDim.x) prefetch_l2(x + i);
+}
+
 // A block for `rows_of_block` rows, one after the other. The sums of their gradients over the rows,
 // as they are stored, are a row of parts [blocks, vocabulary].
 template <class T>
@@ -167,11 +174,13 @@ __global__ void __launch_bounds__(sum_threads, 1)
   const std::int64_t begin = blockIdx.x * rows_of_block,
                      end = begin + rows_of_block < rows ? begin + rows_of_block : rows;
   Float4 sums[sum_tiles] = {};
-  for (std::int64_t row = begin; row < end; ++row)
+  for (std::int64_t row = begin; row < end; ++row) {
+    if (row + 1 < end) prefetch(a.logits + (row + 1) * a.stride, a.vocabulary);
     row_loss<4, sum_tiles>(a, row, true, [&](int tile, const Float4& value) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) sums[tile][e] += as_stored<T>(value[e]);
     });
+  }
   float* const part = parts + blockIdx.x * a.vocabulary;
   each_tile<4, sum_tiles>(a.vocabulary,
                           [&](std::int32_t i, int tile) { store4(part + i, sums[tile]); });

@@ -30,6 +30,13 @@ __device__ __forceinline__ void store4(float* x, const Float4& value) {
   store<4>(x, value);
 }
 
+/// Starts to load the line of x into the L2 cache. The emulator has no caches.
+__device__ __forceinline__ void prefetch_l2([[maybe_unused]] const void* x) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(x));
+#endif
+}
+
 /// Whether rows of `width` floats that start at these addresses can be read four at a time.
 template <class... Pointers>
 bool by_fours(std::int64_t width, const Pointers*... pointers) {

@@ -3,7 +3,8 @@
 // The special-function unit of a GPU, for the device's versions in math.h. Compiled for a device,
 // these are single instructions. The emulator (tests/emulator) compiles kernels with
 // NMT_EMULATED_DEVICE_MATH and gets the largest error that NVIDIA documents for them (PTX ISA,
-// ex2.approx.ftz.f32: 2 ulp; rcp.approx.ftz.f32: 1 ulp), up or down by the bits of the argument.
+// ex2.approx.ftz.f32: 2 ulp; rcp.approx.ftz.f32 and sqrt.approx.ftz.f32: 1 ulp), up or down by the
+// bits of the argument.
 
 #include "core/host_device.h"
 
@@ -35,6 +36,12 @@ __device__ __forceinline__ float reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// The square root; 0 below the range of normal floats.
+__device__ __forceinline__ float square_root(float x) {
+  float y;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 __device__ __forceinline__ float multiply_add(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }
@@ -55,6 +62,10 @@ NMT_HOST_DEVICE float exp2(float x) {
 }
 NMT_HOST_DEVICE float reciprocal(float x) {
   return off_by(1.0 / static_cast<double>(x), 1, x);
+}
+NMT_HOST_DEVICE float square_root(float x) {
+  if (std::abs(x) < 1.17549435e-38f) return 0.0f;  // ftz
+  return off_by(std::sqrt(static_cast<double>(x)), 1, x);
 }
 NMT_HOST_DEVICE float multiply_add(float a, float b, float c) {
   return std::fma(a, b, c);

@@ -4,6 +4,7 @@
 #include "app/benchmark/peak/peak.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
+#include "tensor/rounded.h"
 
 #include <algorithm>
 #include <cstring>
@@ -51,10 +52,12 @@ double BoundsMeter::flops() {
     const std::vector<float> numbers = Case::values(n * n, 1);
     const Tensor a = upload(context, numbers, {n, n}), b = upload(context, numbers, {n, n}),
                  c = context.empty({n, n});
+    const Rounded left(context, n, n, a.f32()), right(context, n, n, b.f32());
     dispatch(context, [&](const auto& backend) {
       for (int sample = 0; sample < 4; ++sample) {
         clock_.start();
-        kernels::gemm(backend, false, false, n, n, n, a.f32(), n, b.f32(), n, 0.0f, c.f32(), n);
+        kernels::gemm(backend, false, false, n, n, n, left.input(), n, right.input(), n, 0.0f,
+                      c.f32(), n);
         best = std::max(best,
                         2.0 * static_cast<double>(n * n) * static_cast<double>(n) / clock_.stop());
       }
