@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "cuda/kernels/recurrent/unit_ahead.h"
 #include "cuda/kernels/recurrent/unit_row.h"
 #include "cuda/kernels/recurrent/unit_table.h"
 
@@ -9,13 +10,19 @@ namespace nmt::cuda {
 namespace {
 
 constexpr unsigned threads = channel_threads;
-// Steps whose loads are in flight while a thread computes. With one, oLRN has 64 registers on
-// sm_90, so that a usual batch (128 sentences of width 1024) is one wave of 132 multiprocessors.
-constexpr int ahead = 1;
-
-// Of the backward pass, at once on a multiprocessor; four would spill registers on devices newer
-// than Hopper.
-constexpr int backward_blocks = is_newer ? 3 : channel_blocks;
+// The compiler takes more registers for the backward pass on devices newer than Hopper.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr bool is_newer = true;
+#else
+constexpr bool is_newer = false;
+#endif
+constexpr int backward_blocks = is_newer ? 4 : channel_blocks;
+// Steps whose loads are in flight while a thread computes. A unit with one state alone (lrn, olrn)
+// has registers for two backward.
+constexpr int steps_ahead = 2;
+template <class U>
+constexpr int steps_ahead_backward =
+    !is_newer && U::states + U::vectors + position_vectors_of<U> == 1 ? 2 : 1;
 
 // The shared vectors of one of the two units, and its step.
 template <class U>
@@ -33,51 +40,57 @@ struct Half {
   }
 };
 
-__device__ __forceinline__ std::int64_t place(const UnitSteps& a, const Channel& at,
-                                              std::int64_t i) {
-  return (at.row + i * a.stride) * a.width + at.column;
+template <class U, class X>
+__device__ __forceinline__ void forward_chain(const UnitChain& c, const X* x, const X* guide,
+                                              std::int64_t n) {
+  constexpr int ahead = steps_ahead;
+  const UnitSteps &a = c.lower, &b = c.higher;
+  const Channel at{n / a.width, n % a.width};
+  const Half<U> lower(a, at.column), higher(b, at.column);
+  Ahead<U, X> first[ahead], second[ahead];
+  StepPlace<U> early(a, at, 0), now = early;
+  const auto load = [&](std::int64_t i, int r) {
+    first[r].load(a, x, at.column, i, early);
+    second[r].load(b, guide, at.column, i, early);
+    early.forward(a);
+  };
+#pragma unroll
+  for (int r = 0; r < ahead; ++r)
+    if (r < a.steps) load(r, r);
+  float state[U::states];
+#pragma unroll
+  for (int p = 0; p < U::states; ++p) state[p] = a.previous[p][n];
+  for (std::int64_t begin = 0; begin < a.steps; begin += ahead) {
+#pragma unroll
+    for (int r = 0; r < ahead; ++r) {
+      const std::int64_t i = begin + r;
+      if (i >= a.steps) break;
+      const bool alive = first[r].is_live();
+      if (alive) lower.forward(first[r].step(lower.v), state);
+#pragma unroll
+      for (int p = 0; p < U::states; ++p)
+        if (c.keep)
+          a.next[p][now.channel] = state[p];
+        else if (i + 1 == a.steps)
+          a.next[p][n] = state[p];
+      if (alive) higher.forward(second[r].step(higher.v), state);
+#pragma unroll
+      for (int p = 0; p < U::states; ++p) b.next[p][now.channel] = state[p];
+      if (b.next_rounded) assign(b.next_rounded[now.channel], state[0]);
+      now.forward(a);
+      if (i + ahead < a.steps) load(i + ahead, r);
+    }
+  }
 }
 
 template <class U>
 __global__ void __launch_bounds__(threads, channel_blocks) forward_chain_kernel(UnitChain c) {
-  const UnitSteps &a = c.lower, &b = c.higher;
-  for (std::int64_t n = grid_index(); n < a.rows * a.width; n += grid_stride()) {
-    const Channel at{n / a.width, n % a.width};
-    const Half<U> lower(a, at.column), higher(b, at.column);
-    Step<float, U> x[ahead], guide[ahead];
-    bool live[ahead];
-    const auto load = [&](std::int64_t i, int r) {
-      load_step<U>(a, at, i, false, x[r], live[r]);
-      load_step<U>(b, at, i, false, guide[r], live[r]);
-    };
-#pragma unroll
-    for (int r = 0; r < ahead; ++r)
-      if (r < a.steps) load(r, r);
-    float state[U::states];
-#pragma unroll
-    for (int p = 0; p < U::states; ++p) state[p] = a.previous[p][n];
-    for (std::int64_t begin = 0; begin < a.steps; begin += ahead) {
-#pragma unroll
-      for (int r = 0; r < ahead; ++r) {
-        const std::int64_t i = begin + r;
-        if (i >= a.steps) break;
-        const Step<float, U> first = x[r], second = guide[r];
-        const bool alive = live[r];
-        if (i + ahead < a.steps) load(i + ahead, r);
-        if (alive) lower.forward(first, state);
-#pragma unroll
-        for (int p = 0; p < U::states; ++p)
-          if (c.keep)
-            a.next[p][place(a, at, i)] = state[p];
-          else if (i + 1 == a.steps)
-            a.next[p][n] = state[p];
-        if (alive) higher.forward(second, state);
-#pragma unroll
-        for (int p = 0; p < U::states; ++p) b.next[p][place(b, at, i)] = state[p];
-        if (b.next_rounded) assign(b.next_rounded[place(b, at, i)], state[0]);
-      }
-    }
-  }
+  const std::int64_t n = grid_index();
+  if (n >= c.lower.rows * c.lower.width) return;
+  if (c.lower.x)
+    forward_chain<U>(c, c.lower.x, c.higher.x, n);
+  else
+    forward_chain<U>(c, c.lower.x_rounded, c.higher.x_rounded, n);
 }
 
 template <class U>
@@ -107,21 +120,22 @@ __global__ void __launch_bounds__(max_row_block, 1) forward_row_kernel(UnitChain
 // A step back: `carry` becomes the gradient of the states before it.
 template <class U>
 __device__ __forceinline__ void step_back(const UnitSteps& a, const UnitStepsGradient& g,
-                                          const Channel& at, std::int64_t i, bool alive,
-                                          Step<float, U> step,
-                                          const float (&v)[at_least_one(U::vectors)],
+                                          const Channel& at, const StepPlace<U>& place, bool alive,
+                                          Step<float, U> step, const float (&before)[U::states],
                                           float (&dv)[at_least_one(U::vectors)],
                                           float (&carry)[U::states]) {
   Step<float, U> d{};
   if (alive) {
-    for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) step.s[p] = before[p];
     U::backward(step, carry, d);
+#pragma unroll
     for (int p = 0; p < U::vectors; ++p) dv[p] += d.v[p];
+#pragma unroll
     for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
   }
-  const std::int64_t row = at.row + i * a.stride;
-  store_dx<U>(g, row, at.column, a.width, d.x);
-  store_planes<position_vectors_of<U>>(g.dpositions, row, at.column, a.width, d.position);
+  store_dx<U>(g, place, a.width, d.x);
+  store_planes<position_vectors_of<U>>(g.dpositions, place.row, at.column, a.width, d.position);
 }
 
 template <class U>
@@ -133,58 +147,73 @@ __device__ __forceinline__ void add_vector_sums(const UnitStepsGradient& g, cons
     g.vector_sums[at.row * g.sums_stride + p * h + at.column] += dv[p];
 }
 
+template <class U, class X>
+__device__ __forceinline__ void backward_chain(const UnitChain& c, const X* x, const X* guide,
+                                               const UnitStepsGradient& da,
+                                               const UnitStepsGradient& db, std::int64_t n) {
+  constexpr int ahead = steps_ahead_backward<U>;
+  const UnitSteps &a = c.lower, &b = c.higher;
+  const std::int64_t h = a.width;
+  const Channel at{n / h, n % h};
+  const Half<U> lower(a, at.column), higher(b, at.column);
+  Ahead<U, X> first[ahead], second[ahead];
+  float before_first[ahead][U::states], before_second[ahead][U::states], dh[ahead];
+  StepPlace<U> early(a, at, a.steps - 1), now = early;
+  // The higher unit starts from the lower one's states, the lower one from those of the step
+  // before.
+  const auto load = [&](std::int64_t i, int r) {
+    first[r].load(a, x, at.column, i, early);
+    second[r].load(b, guide, at.column, i, early);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) before_second[r][p] = a.next[p][early.channel];
+    dh[r] = db.dh[early.channel];
+    early.back(a);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p)
+      before_first[r][p] = i == 0 ? a.previous[p][n] : b.next[p][early.channel];
+  };
+#pragma unroll
+  for (int r = 0; r < ahead; ++r)
+    if (r < a.steps) load(a.steps - 1 - r, r);
+  float dv_lower[at_least_one(U::vectors)] = {}, dv_higher[at_least_one(U::vectors)] = {},
+        carry[U::states];
+#pragma unroll
+  for (int p = 0; p < U::states; ++p) carry[p] = da.from_zero ? 0.0f : da.carry[p][n];
+  for (std::int64_t begin = a.steps - 1; begin >= 0; begin -= ahead) {
+#pragma unroll
+    for (int r = 0; r < ahead; ++r) {
+      const std::int64_t i = begin - r;
+      if (i < 0) break;
+      const bool alive = first[r].is_live();
+      carry[0] += dh[r];
+      step_back<U>(b, db, at, now, alive, second[r].step(higher.v), before_second[r], dv_higher,
+                   carry);
+      step_back<U>(a, da, at, now, alive, first[r].step(lower.v), before_first[r], dv_lower, carry);
+      now.back(a);
+      if (i >= ahead) load(i - ahead, r);
+    }
+  }
+#pragma unroll
+  for (int p = 0; p < U::states; ++p) da.carry[p][n] = carry[p];
+  add_vector_sums<U>(da, at, h, dv_lower);
+  add_vector_sums<U>(db, at, h, dv_higher);
+}
+
 template <class U>
 __global__ void __launch_bounds__(threads, backward_blocks)
     backward_chain_kernel(UnitChain c, UnitStepsGradient da, UnitStepsGradient db) {
-  const UnitSteps &a = c.lower, &b = c.higher;
-  const std::int64_t h = a.width;
-  for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
-    const Channel at{n / h, n % h};
-    const Half<U> lower(a, at.column), higher(b, at.column);
-    Step<float, U> x[ahead], guide[ahead];
-    bool live[ahead];
-    float dh[ahead];
-    // The higher unit starts from the lower one's states, the lower one from those of the step
-    // before.
-    const auto load = [&](std::int64_t i, int r) {
-      load_step<U>(a, at, i, false, x[r], live[r]);
-      load_step<U>(b, at, i, false, guide[r], live[r]);
-#pragma unroll
-      for (int p = 0; p < U::states; ++p) {
-        guide[r].s[p] = a.next[p][place(a, at, i)];
-        x[r].s[p] = i == 0 ? a.previous[p][n] : b.next[p][place(b, at, i - 1)];
-      }
-      dh[r] = db.dh[place(b, at, i)];
-    };
-#pragma unroll
-    for (int r = 0; r < ahead; ++r)
-      if (r < a.steps) load(a.steps - 1 - r, r);
-    float dv_lower[at_least_one(U::vectors)] = {}, dv_higher[at_least_one(U::vectors)] = {},
-          carry[U::states];
-#pragma unroll
-    for (int p = 0; p < U::states; ++p) carry[p] = da.from_zero ? 0.0f : da.carry[p][n];
-    for (std::int64_t begin = a.steps - 1; begin >= 0; begin -= ahead) {
-#pragma unroll
-      for (int r = 0; r < ahead; ++r) {
-        const std::int64_t i = begin - r;
-        if (i < 0) break;
-        const Step<float, U> first = x[r], second = guide[r];
-        const bool alive = live[r];
-        carry[0] += dh[r];
-        if (i >= ahead) load(i - ahead, r);
-        step_back<U>(b, db, at, i, alive, second, higher.v, dv_higher, carry);
-        step_back<U>(a, da, at, i, alive, first, lower.v, dv_lower, carry);
-      }
-    }
-#pragma unroll
-    for (int p = 0; p < U::states; ++p) da.carry[p][n] = carry[p];
-    add_vector_sums<U>(da, at, h, dv_lower);
-    add_vector_sums<U>(db, at, h, dv_higher);
-  }
+  const std::int64_t n = grid_index();
+  if (n >= c.lower.rows * c.lower.width) return;
+  if (c.lower.x)
+    backward_chain<U>(c, c.lower.x, c.higher.x, da, db, n);
+  else
+    backward_chain<U>(c, c.lower.x_rounded, c.higher.x_rounded, da, db, n);
 }
 
-unsigned blocks(const Cuda& cuda, const UnitSteps& a) {
-  return blocks_for(cuda, a.rows * a.width, threads);
+// Of a chain with a thread for each channel.
+unsigned blocks(const UnitChain& c) {
+  NMT_CHECK(!c.lower.x == !c.higher.x, "two units with inputs in float32 and in bfloat16");
+  return static_cast<unsigned>(divide_up(c.lower.rows * c.lower.width, threads));
 }
 
 template <class U>
@@ -196,11 +225,11 @@ struct Chain {
       return launch(forward_row_kernel<U>, static_cast<unsigned>(c.lower.rows),
                     row_block(c.lower.width), 0, cuda, c);
     }
-    launch(forward_chain_kernel<U>, blocks(cuda, c.lower), threads, 0, cuda, c);
+    launch(forward_chain_kernel<U>, blocks(c), threads, 0, cuda, c);
   }
   static void backward(const Cuda& cuda, const UnitChain& c, const UnitStepsGradient& lower,
                        const UnitStepsGradient& higher) {
-    launch(backward_chain_kernel<U>, blocks(cuda, c.lower), threads, 0, cuda, c, lower, higher);
+    launch(backward_chain_kernel<U>, blocks(c), threads, 0, cuda, c, lower, higher);
   }
 };
 

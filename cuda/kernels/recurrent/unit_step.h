@@ -17,17 +17,10 @@ struct Channel {
 
 /// Threads of a block where each thread has a channel.
 constexpr unsigned channel_threads = 128;
-// For devices newer than Hopper the compiler takes more registers, and would spill them with as
-// many blocks on a multiprocessor.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-constexpr bool is_newer = true;
-#else
-constexpr bool is_newer = false;
-#endif
-/// Such blocks at once on a multiprocessor: with 64 registers per thread, all rows of a usual batch
-/// (128 sentences of width 1024) run at once on 132 multiprocessors instead of in a second, mostly
-/// empty wave.
-constexpr int channel_blocks = is_newer ? 4 : 8;
+/// Such blocks at once on a multiprocessor in kernels that take all steps: with 64 registers per
+/// thread, all rows of a usual batch (128 sentences of width 1024) run at once on 132
+/// multiprocessors instead of in a second, mostly empty wave.
+constexpr int channel_blocks = 8;
 
 // `planes` values of a channel from rows of planes*H.
 template <int planes, class T, std::size_t n>
@@ -87,6 +80,18 @@ __device__ __forceinline__ void add_bias(const float* bias, std::int64_t row, st
   }
 }
 
+// The position vectors of step i for a channel.
+template <class U, std::size_t n>
+__device__ __forceinline__ void load_position(const UnitSteps& a, std::int64_t column,
+                                              std::int64_t i, float (&to)[n]) {
+  if constexpr (position_vectors_of < U >> 0) {
+    const std::int64_t position = a.position + (a.stride < 0 ? -i : i);
+    load_planes<position_vectors_of<U>>(a.positions,
+                                        position < a.position_rows ? position : a.position_rows - 1,
+                                        column, a.width, to);
+  }
+}
+
 // Projections, position vectors and mask of step i for a channel.
 template <class U>
 __device__ __forceinline__ void load_inputs(const UnitSteps& a, const Channel& at, std::int64_t i,
@@ -97,12 +102,7 @@ __device__ __forceinline__ void load_inputs(const UnitSteps& a, const Channel& a
     load_planes<U::inputs>(a.x, row, column, h, step.x);
   else
     load_planes<U::inputs>(a.x_rounded, row, column, h, step.x);
-  if constexpr (position_vectors_of < U >> 0) {
-    const std::int64_t position = a.position + (a.stride < 0 ? -i : i);
-    load_planes<position_vectors_of<U>>(a.positions,
-                                        position < a.position_rows ? position : a.position_rows - 1,
-                                        column, h, step.position);
-  }
+  load_position<U>(a, column, i, step.position);
 }
 
 // The inputs of step i for a channel, without the states and the shared vectors.

@@ -157,8 +157,7 @@ TEST_F(LargeLayers, ElementWiseBackward) {
   each_unit(4, is_element_wise, [&](const Unit& unit) {
     recurrence_backward(recurrence(unit, false, true));
     const double once = unit.states + unit.vectors;  // numbers of a channel, not of a step
-    expect_channels(unit.states == 1 ? "register_bound_backward_kernel" : "backward_kernel",
-                    4 * (unit.inputs + unit.position_vectors + once / 4), steps);
+    expect_channels("backward_kernel", 4 * (unit.inputs + unit.position_vectors + once / 4), steps);
   });
 }
 

@@ -118,8 +118,7 @@ TEST_F(LargeUnits, Backward) {
     if (unit.is_matrix()) g.dx_rounded = written<Bfloat16>(unit.inputs);
     const cuda::UnitKernels& run = cuda::channel_kernels(unit);
     run.backward(on(), a, g);
-    const bool is_bound = unit.recurrents + unit.late == 0 && unit.states == 1;
-    expect_channels(is_bound ? "register_bound_backward_kernel" : "backward_kernel",
+    expect_channels("backward_kernel",
                     plain * (unit.inputs + unit.recurrents + unit.late + unit.states +
                              unit.vectors + unit.position_vectors) +
                         rounded * (unit.late > 0         ? unit.late

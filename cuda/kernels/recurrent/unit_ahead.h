@@ -1,0 +1,105 @@
+#pragma once
+
+// Loads of later steps while a thread computes a step of a channel, for kernels that take all steps
+// of an element-wise unit.
+
+#include "cuda/kernels/recurrent/unit_step.h"
+
+#include <bit>
+
+namespace nmt::cuda {
+
+/// A channel of a row at one step after the other: its places in arrays of [rows], [rows,H] and
+/// [rows,inputs*H]. These places are kept, since products with strides of 64 bits in every step
+/// would be a third of its instructions.
+template <class U>
+struct StepPlace {
+  std::int64_t row, channel, inputs;
+
+  __device__ StepPlace(const UnitSteps& a, const Channel& at, std::int64_t i)
+      : row(at.row + i * a.stride),
+        channel(row * a.width + at.column),
+        inputs(row * U::inputs * a.width + at.column) {}
+  /// To the next step, or the one before.
+  __device__ __forceinline__ void forward(const UnitSteps& a) {
+    row += a.stride;
+    channel += a.stride * a.width;
+    inputs += a.stride * U::inputs * a.width;
+  }
+  __device__ __forceinline__ void back(const UnitSteps& a) {
+    row -= a.stride;
+    channel -= a.stride * a.width;
+    inputs -= a.stride * U::inputs * a.width;
+  }
+};
+
+__device__ __forceinline__ std::uint32_t bits_of(float x) {
+  return std::bit_cast<std::uint32_t>(x);
+}
+__device__ __forceinline__ std::uint32_t bits_of(Bfloat16 x) {
+  return x;
+}
+
+/// What a thread has loaded of a step ahead: the bits in memory, since a thread waits for a load
+/// where it converts or compares the number. X: float or Bfloat16, the numbers of x.
+template <class U, class X>
+struct Ahead {
+  std::uint32_t x[at_least_one(U::inputs)];
+  float position[at_least_one(position_vectors_of<U>)];
+  float mask;
+
+  /// Step i, at `place`.
+  __device__ __forceinline__ void load(const UnitSteps& a, const X* from, std::int64_t column,
+                                       std::int64_t i, const StepPlace<U>& place) {
+    mask = 1.0f;
+    if (a.mask) mask = a.mask[place.row];
+    const X* const at = from + place.inputs;
+    const auto plane = static_cast<std::int32_t>(a.width);
+#pragma unroll
+    for (std::int32_t p = 0; p < U::inputs; ++p) x[p] = bits_of(at[p * plane]);
+    load_position<U>(a, column, i, position);
+  }
+  __device__ __forceinline__ bool is_live() const {
+    return mask != 0.0f;
+  }
+  /// Without the states.
+  __device__ __forceinline__ Step<float, U> step(const float (&v)[at_least_one(U::vectors)]) const {
+    Step<float, U> step;
+#pragma unroll
+    for (int p = 0; p < U::inputs; ++p)
+      if constexpr (std::is_same_v<X, float>)
+        step.x[p] = std::bit_cast<float>(x[p]);
+      else
+        step.x[p] = as_float(static_cast<X>(x[p]));
+#pragma unroll
+    for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
+#pragma unroll
+    for (int p = 0; p < position_vectors_of<U>; ++p) step.position[p] = position[p];
+    return step;
+  }
+};
+
+/// The gradient of x, in float32 or, without a place for that, rounded.
+template <class U, std::size_t n>
+__device__ __forceinline__ void store_dx(const UnitStepsGradient& g, const StepPlace<U>& place,
+                                         std::int64_t h, const float (&from)[n]) {
+  const auto plane = static_cast<std::int32_t>(h);
+#pragma unroll
+  for (std::int32_t p = 0; p < U::inputs; ++p)
+    if (g.dx)
+      g.dx[place.inputs + p * plane] = from[p];
+    else
+      assign(g.dx_rounded[place.inputs + p * plane], from[p]);
+}
+
+/// use(x) with the inputs in the type that they have: the loop over the steps is compiled for both,
+/// so that none of its steps chooses.
+template <class Use>
+__device__ __forceinline__ void with_inputs(const UnitSteps& a, Use&& use) {
+  if (a.x)
+    use(a.x);
+  else
+    use(a.x_rounded);
+}
+
+}  // namespace nmt::cuda
