@@ -38,13 +38,21 @@ __device__ __forceinline__ Floats<n> widened(const Stored<n, T>& x) {
   return value;
 }
 
-/// n numbers, rounded where T is bfloat16.
+/// n numbers, rounded where T is bfloat16. Those are stored in pairs: the compiler does not join
+/// stores of single ones.
 template <int n, class T>
 __device__ __forceinline__ void assign_all(T* to, const Floats<n>& x) {
-  Stored<n, T> stored;
+  if constexpr (n % 2 == 0 && sizeof(T) == 2) {
+    Stored<n / 2, std::uint32_t> pairs;
 #pragma unroll
-  for (int e = 0; e < n; ++e) assign(stored.value[e], x[e]);
-  *reinterpret_cast<Stored<n, T>*>(to) = stored;
+    for (int e = 0; e < n; e += 2) pairs.value[e / 2] = kernels::to_bf16_pair(x[e], x[e + 1]);
+    *reinterpret_cast<Stored<n / 2, std::uint32_t>*>(to) = pairs;
+  } else {
+    Stored<n, T> stored;
+#pragma unroll
+    for (int e = 0; e < n; ++e) assign(stored.value[e], x[e]);
+    *reinterpret_cast<Stored<n, T>*>(to) = stored;
+  }
 }
 
 /// n numbers that stand as assign_all() stores them.

@@ -33,13 +33,21 @@ struct DropoutMask {
     return word >= threshold ? x * scale : 0.0f;
   }
 
+  /// The element of the mask where a row starts.
+  NMT_HOST_DEVICE std::int64_t start_of(std::int64_t row) const {
+    return threshold == 0 ? 0 : map(row) * width;
+  }
   /// Applies it to n elements of a row from `column` on. Four of them are those of one counter: the
   /// width and the column must be multiples of four.
   template <int n>
   __device__ __forceinline__ void apply(std::int64_t row, std::int64_t column, Floats<n>& x) const {
+    apply_at<n>(start_of(row) + column, x);
+  }
+  /// The same from an element of the mask on.
+  template <int n>
+  __device__ __forceinline__ void apply_at(std::int64_t element, Floats<n>& x) const {
     static_assert(n == 1 || n == 4);
     if (threshold == 0) return;
-    const std::int64_t element = map(row) * width + column;
     const auto word = words(element / 4);
     if constexpr (n == 4) {
 #pragma unroll

@@ -63,18 +63,19 @@ __device__ __forceinline__ void write_normal(const X* x, std::int64_t width, flo
 }
 
 // A row that fits into the registers of a warp: lane l has the columns n l, n l + 1, ... of each of
-// `tiles` parts of 32 n columns. No barrier, and all loads of the row are in flight at once.
-template <int n, int tiles>
+// `tiles` parts of 32 n columns. No barrier, and all loads of the row are in flight at once, which
+// conditions would prevent: `whole` says that no part needs one.
+template <int n, int tiles, bool whole>
 struct WarpRow {
   Floats<n> value[tiles];
 
-  /// body(column, values) for the columns of this lane.
+  /// body(column, values, tile) for the columns of this lane.
   template <class Body>
   __device__ __forceinline__ void each(std::int64_t width, const Body& body) {
 #pragma unroll
     for (int tile = 0; tile < tiles; ++tile) {
       const std::int64_t column = n * (threadIdx.x % warp_size + tile * std::int64_t{warp_size});
-      if (column < width) body(column, value[tile]);
+      if (whole || column < width) body(column, value[tile], tile);
     }
   }
 
@@ -83,12 +84,12 @@ struct WarpRow {
                                                   float& mean, float& scale) {
     const float inverse = 1.0f / static_cast<float>(width);
     float sum = 0, squares = 0;
-    each(width, [&](std::int64_t, const Floats<n>& x) {
+    each(width, [&](std::int64_t, const Floats<n>& x, int) {
 #pragma unroll
       for (int e = 0; e < n; ++e) sum += x[e];
     });
     mean = warp_sum(sum) * inverse;
-    each(width, [&](std::int64_t, const Floats<n>& x) {
+    each(width, [&](std::int64_t, const Floats<n>& x, int) {
 #pragma unroll
       for (int e = 0; e < n; ++e) squares += (x[e] - mean) * (x[e] - mean);
     });
@@ -104,12 +105,14 @@ struct WarpRow {
   __device__ __forceinline__ void write_normal(std::int64_t width, float mean, float scale,
                                                const float* gain, const float* bias, X* y,
                                                Bfloat16* rounded) {
-    each(width, [&](std::int64_t i, const Floats<n>& x) {
-      const Floats<n> factor = load<n>(gain + i);
-      Floats<n> offset{}, normal;
-      if (bias) offset = load<n>(bias + i);
+    each(width, [&](std::int64_t i, Floats<n>& x, int) {
+      const Floats<n> factor = load_constant<n>(gain + i);
+      Floats<n> offset{};
+      if (bias) offset = load_constant<n>(bias + i);
 #pragma unroll
-      for (int e = 0; e < n; ++e) normal[e] = (x[e] - mean) * scale * factor[e] + offset[e];
+      for (int e = 0; e < n; ++e) x[e] = (x[e] - mean) * scale * factor[e] + offset[e];
+    });
+    each(width, [&](std::int64_t i, const Floats<n>& normal, int) {
       assign_all<n>(y + i, normal);
       if (rounded) assign_all<n>(rounded + i, normal);
     });
@@ -123,40 +126,40 @@ __device__ __forceinline__ std::int64_t row_of_warp() {
   return std::int64_t{blockIdx.x} * warp_rows + threadIdx.x / warp_size;
 }
 
-// One warp per plane of a row; y may be x.
-template <int n, int tiles, class X>
+// One warp per row of a plane, which is the block's row in the grid; y may be x.
+template <int n, int tiles, bool whole, class X>
 __global__ void __launch_bounds__(warp_rows* warp_size)
-    layer_norm_warp_kernel(std::int64_t rows, std::int64_t planes, std::int64_t width, const X* x,
-                           const float* gain, const float* bias, X* y, float* statistics) {
-  const std::int64_t row = row_of_warp(), at = row * width, parameters = row % planes * width;
+    layer_norm_warp_kernel(std::int64_t rows, std::int64_t width, const X* x, const float* gain,
+                           const float* bias, X* y, float* statistics) {
+  const std::int64_t row = row_of_warp(), number = row * gridDim.y + blockIdx.y,
+                     at = number * width, parameters = blockIdx.y * width;
   if (row >= rows) return;
-  WarpRow<n, tiles> values;
-  values.each(width, [&](std::int64_t i, Floats<n>& value) { value = read_all<n>(x + at + i); });
+  WarpRow<n, tiles, whole> values;
+  values.each(width,
+              [&](std::int64_t i, Floats<n>& value, int) { value = read_all<n>(x + at + i); });
   float mean, scale;
-  values.find_statistics(width, statistics ? statistics + 2 * row : nullptr, mean, scale);
+  values.find_statistics(width, statistics ? statistics + 2 * number : nullptr, mean, scale);
   values.write_normal(width, mean, scale, gain + parameters, bias ? bias + parameters : nullptr,
                       y + at, nullptr);
 }
 
-template <int n, int tiles>
+template <int n, int tiles, bool whole>
 __global__ void __launch_bounds__(warp_rows* warp_size)
     residual_norm_warp_kernel(ResidualNorm a, DropoutMask mask) {
   const std::int64_t row = row_of_warp(), at = row * a.width;
   if (row >= a.rows) return;
-  WarpRow<n, tiles> terms, sums;
-  terms.each(a.width, [&](std::int64_t i, Floats<n>& value) {
+  WarpRow<n, tiles, whole> terms, sums;
+  terms.each(a.width, [&](std::int64_t i, Floats<n>& value, int) {
     value = a.branch_rounded ? read_all<n>(a.branch_rounded + at + i) : load<n>(a.branch + at + i);
   });
-  sums.each(a.width, [&](std::int64_t i, Floats<n>& value) { value = load<n>(a.x + at + i); });
+  sums.each(a.width, [&](std::int64_t i, Floats<n>& value, int) { value = load<n>(a.x + at + i); });
+  const std::int64_t start = mask.start_of(row);
+  sums.each(a.width, [&](std::int64_t i, Floats<n>& value, int tile) {
+    mask.apply_at<n>(start + i, terms.value[tile]);
 #pragma unroll
-  for (int tile = 0; tile < tiles; ++tile) {
-    const std::int64_t column = n * (threadIdx.x % warp_size + tile * std::int64_t{warp_size});
-    if (column >= a.width) continue;
-    mask.apply<n>(row, column, terms.value[tile]);
-#pragma unroll
-    for (int e = 0; e < n; ++e) sums.value[tile][e] += terms.value[tile][e];
-    store<n>(a.sum + at + column, sums.value[tile]);
-  }
+    for (int e = 0; e < n; ++e) value[e] += terms.value[tile][e];
+    store<n>(a.sum + at + i, value);
+  });
   float mean, scale;
   sums.find_statistics(a.width, a.statistics ? a.statistics + 2 * row : nullptr, mean, scale);
   sums.write_normal(a.width, mean, scale, a.gain, a.bias, a.y + at,
@@ -205,51 +208,59 @@ __global__ void residual_norm_kernel(ResidualNorm a, DropoutMask mask) {
 // alone.
 constexpr std::int64_t rows_of_block = 16;
 
-// Where a gradient of the rows goes: to dx, which may be the gradient that the kernel reads, as one
-// thread reads and writes an element.
+// Where the gradient of a row goes: row(number) gives the place. To dx, which may be the gradient
+// that the kernel reads, as one thread reads and writes an element.
 template <class T>
 struct ToRows {
+  static constexpr bool adds = false;
   T* dx;
   std::int64_t stride;
-  template <int n>
-  struct Before {};
-  template <int n>
-  __device__ __forceinline__ Before<n> before(std::int64_t, std::int64_t) const {
-    return {};
-  }
-  template <int n>
-  __device__ __forceinline__ void put(std::int64_t row, std::int64_t column, const Floats<n>& d,
-                                      const Before<n>& = {}) const {
-    assign_all<n>(dx + row * stride + column, d);
-  }
+
+  struct Row {
+    T* dx;
+    template <int n>
+    __device__ __forceinline__ void put(std::int64_t column, const Floats<n>& d,
+                                        const Floats<n>&) const {
+      assign_all<n>(dx + column, d);
+    }
+  };
+  __device__ __forceinline__ Row row(std::int64_t number) const { return {dx + number * stride}; }
 };
 // To both terms of a sum: x and the branch, through its dropout.
 template <class T>
 struct ToTerms {
+  static constexpr bool adds = true;
   float* dx;
   const float* added;  // dx, where the gradient is added to it; or null
   std::int64_t width;
-  ToRows<T> branch;
+  T* dbranch;  // or null
+  std::int64_t stride;
   DropoutMask mask;
-  /// What is added to the gradient of x, so that it can be loaded early.
-  template <int n>
-  using Before = Floats<n>;
-  template <int n>
-  __device__ __forceinline__ Floats<n> before(std::int64_t row, std::int64_t column) const {
-    return added ? load<n>(added + row * width + column) : Floats<n>{};
-  }
-  template <int n>
-  __device__ __forceinline__ void put(std::int64_t row, std::int64_t column, Floats<n> d,
-                                      const Floats<n>& some) const {
-    if (dx) {
-      Floats<n> sum = d;
-#pragma unroll
-      for (int e = 0; e < n; ++e) sum[e] += some[e];
-      store<n>(dx + row * width + column, sum);
+
+  struct Row {
+    const ToTerms& to;
+    std::int64_t number, start;
+    /// What is added to the gradient of x, to be loaded before the row is written.
+    template <int n>
+    __device__ __forceinline__ Floats<n> before(std::int64_t column) const {
+      return to.added ? load<n>(to.added + number * to.width + column) : Floats<n>{};
     }
-    if (!branch.dx) return;
-    mask.apply<n>(row, column, d);
-    branch.template put<n>(row, column, d);
+    template <int n>
+    __device__ __forceinline__ void put(std::int64_t column, Floats<n> d,
+                                        const Floats<n>& before) const {
+      if (to.dx) {
+        Floats<n> sum;
+#pragma unroll
+        for (int e = 0; e < n; ++e) sum[e] = d[e] + before[e];
+        store<n>(to.dx + number * to.width + column, sum);
+      }
+      if (!to.dbranch) return;
+      to.mask.template apply_at<n>(start + column, d);
+      assign_all<n>(to.dbranch + number * to.stride + column, d);
+    }
+  };
+  __device__ __forceinline__ Row row(std::int64_t number) const {
+    return {*this, number, mask.start_of(number)};
   }
 };
 
@@ -276,6 +287,7 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t number = row * planes + plane, at = number * width;
     const float x_mean = statistics[2 * number], scale = statistics[2 * number + 1];
+    const typename To::Row place = to.row(row);
     float sum[2] = {};  // of g and of g n
     for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
       const Floats<n> d = read_all<n>(dy + at + i), value = read_all<n>(x + at + i),
@@ -301,7 +313,9 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
       for (int e = 0; e < n; ++e)
         dx[e] = scale * (d[e] * factor[e] - sum[0] * inverse -
                          (value[e] - x_mean) * scale * (sum[1] * inverse));
-      to.template put<n>(row, parameters + i, dx, to.template before<n>(row, parameters + i));
+      Floats<n> before{};
+      if constexpr (To::adds) before = place.template before<n>(parameters + i);
+      place.template put<n>(parameters + i, dx, before);
     }
   }
   for (std::int64_t i = first_column<n>(); shared && i < width; i += next_columns<n>()) {
@@ -310,82 +324,88 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
   }
 }
 
-// The most columns of a thread and threads of a block of the kernel below.
-constexpr int narrow_columns = 4;
-constexpr std::int64_t narrow_threads = 512;
-// Rows whose sums share barriers, and whose loads are in flight while the rows before are computed.
-constexpr int rows_at_once = 2;
+// The same with a warp for each of some rows of the block, one after the other. A lane adds up the
+// sums of its columns in registers; the warps add theirs in turn. A row is read twice, the second
+// time from the first-level cache.
+constexpr unsigned backward_warps = 4;
 
-// The same for rows of which a thread has n columns at most, so that its values are registers: each
-// is read once, and the next rows are loaded before the barriers.
-template <int n, class X, class To>
-__global__ void __launch_bounds__(narrow_threads)
-    narrow_backward_kernel(std::int64_t rows, std::int64_t width, const X* dy, const X* x,
-                           const float* statistics, const float* gain, To to, float* parts) {
-  const std::int64_t planes = gridDim.y, plane = blockIdx.y, column = first_column<n>();
+template <int n, int tiles, bool whole, class X, class To>
+__global__ void __launch_bounds__(backward_warps* warp_size, sizeof(X) == 2 ? 3 : 2)
+    warp_backward_kernel(std::int64_t rows, std::int64_t width, const X* dy, const X* x,
+                         const float* statistics, const float* gain, To to, float* parts) {
+  NMT_DYNAMIC_SHARED(sums, float);  // [2, width]
+  const std::int64_t planes = gridDim.y, parameters = blockIdx.y * width;
   const std::int64_t begin = std::int64_t{blockIdx.x} * rows_of_block,
                      end = begin + rows_of_block < rows ? begin + rows_of_block : rows;
-  const bool has_columns = column < width;
+  const unsigned warp = threadIdx.x / warp_size;
   const float inverse = 1.0f / static_cast<float>(width);
-  const Floats<n> factor = has_columns ? load<n>(gain + plane * width + column) : Floats<n>{};
-  Floats<n> gains{}, biases{};
-  struct Row {
-    Stored<n, X> d, x;
-    float mean, scale;
-  };
-  const auto read = [&](std::int64_t row) {
-    Row out{};
-    if (row >= end) return out;
-    const std::int64_t number = row * planes + plane;
-    out.mean = statistics[2 * number];
-    out.scale = statistics[2 * number + 1];
-    if (has_columns) {
-      out.d = load_stored<n>(dy + number * width + column);
-      out.x = load_stored<n>(x + number * width + column);
-    }
-    return out;
-  };
-  Row next[rows_at_once];
-#pragma unroll
-  for (int r = 0; r < rows_at_once; ++r) next[r] = read(begin + r);
-  for (std::int64_t first = begin; first < end; first += rows_at_once) {
-    Floats<n> d[rows_at_once], normal[rows_at_once];
-    typename To::template Before<n> before[rows_at_once];
-    float scale[rows_at_once], sum[2 * rows_at_once] = {};  // of g and of g n
-#pragma unroll
-    for (int r = 0; r < rows_at_once; ++r) {
-      const Floats<n> value = widened(next[r].x);
-      d[r] = widened(next[r].d);
-      scale[r] = next[r].scale;
+  // Tiles whose loads are in flight at once; more would spill registers.
+  constexpr int held = tiles < 4 ? tiles : 4;
+  WarpRow<n, tiles, whole> gains{}, biases{};
+  for (std::int64_t row = begin + warp; row < end; row += backward_warps) {
+    const std::int64_t number = row * planes + blockIdx.y, at = number * width;
+    const float mean = statistics[2 * number], scale = statistics[2 * number + 1];
+    const typename To::Row place = to.row(row);
+    float sum[2] = {};  // of g and of g n
+    gains.each(width, [&](std::int64_t i, Floats<n>& dgain, int tile) {
+      const Floats<n> d = read_all<n>(dy + at + i), value = read_all<n>(x + at + i),
+                      factor = load_constant<n>(gain + parameters + i);
 #pragma unroll
       for (int e = 0; e < n; ++e) {
-        normal[r][e] = (value[e] - next[r].mean) * scale[r];
-        gains[e] += d[r][e] * normal[r][e];
-        biases[e] += d[r][e];
-        d[r][e] *= factor[e];
-        sum[2 * r] += d[r][e];
-        sum[2 * r + 1] += d[r][e] * normal[r][e];
+        const float normal = (value[e] - mean) * scale, g = d[e] * factor[e];
+        sum[0] += g;
+        sum[1] += g * normal;
+        dgain[e] += d[e] * normal;
+        biases.value[tile][e] += d[e];
       }
-      if (has_columns && first + r < end)
-        before[r] = to.template before<n>(first + r, plane * width + column);
-      next[r] = read(first + rows_at_once + r);
-    }
-    block_sums(sum);
+      if (tile % held == held - 1) keep_order();
+    });
+    const float g_mean = warp_sum(sum[0]) * inverse, along = warp_sum(sum[1]) * inverse;
 #pragma unroll
-    for (int r = 0; r < rows_at_once; ++r) {
-      if (!has_columns || first + r >= end) continue;
-      Floats<n> dx;
+    for (int first = 0; first < tiles; first += held) {
+      WarpRow<n, held, whole> out, before{};
+      const std::int64_t skipped = std::int64_t{n} * warp_size * first;
+      out.each(width - skipped, [&](std::int64_t column, Floats<n>& dx, int) {
+        const std::int64_t i = skipped + column;
+        const Floats<n> d = read_all<n>(dy + at + i), value = read_all<n>(x + at + i),
+                        factor = load_constant<n>(gain + parameters + i);
 #pragma unroll
-      for (int e = 0; e < n; ++e)
-        dx[e] =
-            scale[r] * (d[r][e] - sum[2 * r] * inverse - normal[r][e] * (sum[2 * r + 1] * inverse));
-      to.template put<n>(first + r, plane * width + column, dx, before[r]);
+        for (int e = 0; e < n; ++e)
+          dx[e] = scale * (d[e] * factor[e] - g_mean - (value[e] - mean) * scale * along);
+      });
+      if constexpr (To::adds)
+        before.each(width - skipped, [&](std::int64_t column, Floats<n>& added, int) {
+          added = place.template before<n>(parameters + skipped + column);
+        });
+      out.each(width - skipped, [&](std::int64_t column, const Floats<n>& dx, int tile) {
+        place.template put<n>(parameters + skipped + column, dx, before.value[tile]);
+      });
+      keep_order();
     }
   }
-  if (!has_columns) return;
-  float* const part = parts + (std::int64_t{blockIdx.x} * planes + plane) * width + column;
-  store<n>(part, gains);
-  store<n>(part + std::int64_t{gridDim.x} * planes * width, biases);
+  for (unsigned turn = 0; turn < backward_warps; ++turn) {
+    if (turn == warp)
+      gains.each(width, [&](std::int64_t i, Floats<n>& dgain, int tile) {
+        Floats<n>& dbias = biases.value[tile];
+        if (turn > 0) {
+          const Floats<n> before = load<n>(sums + i), bias_before = load<n>(sums + width + i);
+#pragma unroll
+          for (int e = 0; e < n; ++e) {
+            dgain[e] += before[e];
+            dbias[e] += bias_before[e];
+          }
+        }
+        store<n>(sums + i, dgain);
+        store<n>(sums + width + i, dbias);
+      });
+    __syncthreads();
+  }
+  float* const part = parts + (std::int64_t{blockIdx.x} * planes + blockIdx.y) * width;
+  const std::int64_t all = std::int64_t{gridDim.x} * planes * width;
+  for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
+    store<n>(part + i, load<n>(sums + i));
+    store<n>(part + all + i, load<n>(sums + width + i));
+  }
 }
 
 // dgain and dbias, of `width` columns each, from the parts of the blocks; dbias may be null.
@@ -416,29 +436,32 @@ void by_width(Start start, std::int64_t width, const Pointers*... pointers) {
     start(std::integral_constant<int, 1>());
 }
 
-// start(std::integral_constant<int, tiles>) where rows of `width` columns, four at a time, fit into
-// the registers of a warp.
+// start(tiles, whole), constants, where rows of `width` columns, four at a time, fit into the
+// registers of a warp.
 template <class Start>
 bool by_warps(std::int64_t width, Start start) {
-  const std::int64_t tiles = divide_up(width, 4 * std::int64_t{warp_size});
-  if (tiles <= 2)
-    start(std::integral_constant<int, 2>());
-  else if (tiles <= 4)
-    start(std::integral_constant<int, 4>());
-  else if (tiles <= 8)
-    start(std::integral_constant<int, 8>());
-  else
-    return false;
-  return true;
+  constexpr std::int64_t tile = 4 * warp_size;
+  const auto fits = [&](auto tiles) {
+    if (width > tiles * tile) return false;
+    if (width == tiles * tile)
+      start(tiles, std::true_type());
+    else
+      start(tiles, std::false_type());
+    return true;
+  };
+  return fits(std::integral_constant<int, 2>()) || fits(std::integral_constant<int, 4>()) ||
+         fits(std::integral_constant<int, 8>());
 }
 
 template <class X>
 void forward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
              const X* x, const float* gain, const float* bias, X* y, float* statistics) {
   const std::int64_t all = rows * planes;
-  const auto by_warp = [&](auto tiles) {
-    launch(layer_norm_warp_kernel<4, tiles, X>, static_cast<unsigned>(divide_up(all, warp_rows)),
-           warp_rows * warp_size, 0, cuda, all, planes, width, x, gain, bias, y, statistics);
+  const auto by_warp = [&](auto tiles, auto whole) {
+    const dim3 grid(static_cast<unsigned>(divide_up(rows, warp_rows)),
+                    static_cast<unsigned>(planes));
+    launch(layer_norm_warp_kernel<4, tiles, whole, X>, grid, warp_rows * warp_size, 0, cuda, rows,
+           width, x, gain, bias, y, statistics);
   };
   if (by_fours(width, x, gain, bias, y) && by_warps(width, by_warp)) return;
   by_width(
@@ -464,9 +487,10 @@ void layer_norm_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t planes
 
 void residual_norm(const Cuda& cuda, const ResidualNorm& a, const Dropout& dropout) {
   const DropoutMask mask(dropout, a.width);
-  const auto by_warp = [&](auto tiles) {
-    launch(residual_norm_warp_kernel<4, tiles>, static_cast<unsigned>(divide_up(a.rows, warp_rows)),
-           warp_rows * warp_size, 0, cuda, a, mask);
+  const auto by_warp = [&](auto tiles, auto whole) {
+    launch(residual_norm_warp_kernel<4, tiles, whole>,
+           static_cast<unsigned>(divide_up(a.rows, warp_rows)), warp_rows * warp_size, 0, cuda, a,
+           mask);
   };
   if (by_fours(a.width, a.x, a.branch, a.branch_rounded, a.gain, a.bias, a.sum, a.y, a.rounded) &&
       by_warps(a.width, by_warp))
@@ -497,14 +521,13 @@ void backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int
   const std::int64_t blocks = divide_up(rows, rows_of_block), stride = planes * width;
   float* const parts = workspace<float>(cuda, 2 * blocks * stride);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(planes));
-  const std::int64_t threads = divide_up(width, narrow_columns);
-  if (four && threads <= narrow_threads && by_fours(width, dy, x, gain, parts)) {
-    launch(narrow_backward_kernel<narrow_columns, X, To>, grid,
-           threads_for(threads, narrow_threads), 0, cuda, rows, width, dy, x, statistics, gain, to,
-           parts);
-    return add_parts_of(cuda, blocks, stride, parts, dgain, dbias);
-  }
   const auto bytes = static_cast<std::size_t>(2 * width) * sizeof(float);
+  const auto by_warp = [&](auto tiles, auto whole) {
+    launch(warp_backward_kernel<4, tiles, whole, X, To>, grid, backward_warps * warp_size, bytes,
+           cuda, rows, width, dy, x, statistics, gain, to, parts);
+  };
+  if (four && by_fours(width, dy, x, gain, parts) && by_warps(width, by_warp))
+    return add_parts_of(cuda, blocks, stride, parts, dgain, dbias);
   const bool shared = bytes <= 40 * 1024;  // of 48 KB, with that of block_sums()
   by_width(
       [&](auto n) {
@@ -523,11 +546,8 @@ bool by_fours_at(const T* x, std::int64_t stride) {
 template <class T>
 void to_terms(const Cuda& cuda, const ResidualNorm& a, const Dropout& dropout,
               const ResidualNormGradient& g, T* dbranch, std::int64_t stride) {
-  const ToTerms<T> to{g.dx,
-                      g.accumulate ? g.dx : nullptr,
-                      a.width,
-                      {dbranch, stride},
-                      DropoutMask(dropout, a.width)};
+  const ToTerms<T> to{g.dx,   g.accumulate ? g.dx : nullptr, a.width, dbranch,
+                      stride, DropoutMask(dropout, a.width)};
   backward(cuda, a.rows, 1, a.width, g.dy, a.sum, a.statistics, a.gain, to,
            by_fours_at(g.dx, a.width) && by_fours_at(dbranch, stride), g.dgain, g.dbias);
 }

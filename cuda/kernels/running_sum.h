@@ -19,13 +19,12 @@ struct RunningSum {
     float most = top;
 #pragma unroll
     for (int e = 0; e < n; ++e) most = x[e] > most ? x[e] : most;
-    if (most > top) sum *= math::exp(top - most);
+    if (most > top) sum *= math::exp_of_negative(top - most);
     top = most;
     const float base = most == -std::numeric_limits<float>::infinity() ? 0.0f : most;
 #pragma unroll
     for (int e = 0; e < n; ++e) {
-      const float power = math::exp(x[e] - base);  // above 0, also of -infinity
-      sum += x[e] == -std::numeric_limits<float>::infinity() ? 0.0f : power;
+      sum += math::exp_of_negative(x[e] - base);  // 0 of -infinity
     }
   }
   /// Over all threads of the block.
@@ -47,7 +46,7 @@ struct RunningSum {
 
  private:
   __device__ __forceinline__ float relative_to(float whole) const {
-    return sum == 0.0f ? 0.0f : sum * math::exp(top - whole);
+    return sum == 0.0f ? 0.0f : sum * math::exp_of_negative(top - whole);
   }
 };
 

@@ -55,19 +55,41 @@ __device__ __forceinline__ Floats<n> biased(const T* x, const float* bias, std::
   return value;
 }
 
-// body(i, tile) for the columns of a thread, n from i on. With a number of tiles, these are known
-// to the compiler, so that values of each tile are registers.
-template <int n, int tiles, class Body>
-__device__ __forceinline__ void each_tile(std::int64_t vocabulary, const Body& body) {
-  const auto end = static_cast<std::int32_t>(vocabulary);
+// body(i, tile, values) for the columns of a thread: n values, biased, from i on. With a number of
+// tiles, these are known to the compiler, so that values of each tile are registers, and the loads
+// of two tiles do not wait for each other.
+template <int n, int tiles, class T, class Body>
+__device__ __forceinline__ void each_tile(const LossRows<T>& a, const T* x, const Body& body) {
+  const auto end = static_cast<std::int32_t>(a.vocabulary);
   const auto begin = static_cast<std::int32_t>(n * threadIdx.x),
              step = static_cast<std::int32_t>(n * blockDim.x);
   if constexpr (tiles == 0) {
-    for (std::int32_t i = begin; i < end; i += step) body(i, 0);
+    for (std::int32_t i = begin; i < end; i += step) {
+      Floats<n> value = biased<n>(x, a.bias, i);
+      body(i, 0, value);
+    }
   } else {
+    constexpr int at_once = 2;
+    static_assert(tiles % at_once == 0);
 #pragma unroll
-    for (int tile = 0; tile < tiles; ++tile)
-      if (begin + tile * step < end) body(begin + tile * step, tile);
+    for (int first = 0; first < tiles; first += at_once) {
+      Stored<n, T> stored[at_once]{};
+      Floats<n> bias[at_once]{};
+#pragma unroll
+      for (int t = 0; t < at_once; ++t) {
+        const std::int32_t i = begin + (first + t) * step;
+        if (i < end) stored[t] = load_stored<n>(x + i);
+        if (i < end && a.bias) bias[t] = load<n>(a.bias + i);
+      }
+#pragma unroll
+      for (int t = 0; t < at_once; ++t) {
+        if (begin + (first + t) * step >= end) continue;
+        Floats<n> value = widened(stored[t]);
+#pragma unroll
+        for (int e = 0; e < n; ++e) value[e] += bias[t][e];
+        body(begin + (first + t) * step, first + t, value);
+      }
+    }
   }
 }
 
@@ -110,8 +132,8 @@ __device__ __forceinline__ void row_loss(const LossRows<T>& a, std::int64_t row,
   if (symbol == no_target) {
     if (threadIdx.x == 0) a.losses[row] = {0, 0};
     if (gradients)
-      each_tile<n, 0>(a.vocabulary,
-                      [&](std::int32_t i, int) { assign_all<n>(x + i, Floats<n>{}); });
+      each_tile<n, 0>(
+          a, x, [&](std::int32_t i, int, const Floats<n>&) { assign_all<n>(x + i, Floats<n>{}); });
     return;
   }
   if (symbol < 0 || symbol >= a.vocabulary) {  // the same for the whole block
@@ -119,7 +141,7 @@ __device__ __forceinline__ void row_loss(const LossRows<T>& a, std::int64_t row,
     symbol = 0;
   }
   const double label = static_cast<double>(as_float(x[symbol]) + (a.bias ? a.bias[symbol] : 0.0f));
-  auto [running, all] = read_row < n, tiles == 0 ? 2 : sizeof(T) == 2 ? 8 : 4 > (a, x);
+  auto [running, all] = read_row < n, tiles == 0 || sizeof(T) == 4 ? 2 : 4 > (a, x);
   running.join();
   all = block_sum(all);
   __syncthreads();  // every thread has read the label
@@ -135,11 +157,10 @@ __device__ __forceinline__ void row_loss(const LossRows<T>& a, std::int64_t row,
   if (!gradients) return;
   const float factor = a.scale / running.sum,
               rest = a.scale * a.smoothing / static_cast<float>(a.vocabulary);
-  each_tile<n, tiles>(a.vocabulary, [&](std::int32_t i, int tile) {
-    Floats<n> value = biased<n>(x, a.bias, i);
+  each_tile<n, tiles>(a, x, [&](std::int32_t i, int tile, Floats<n>& value) {
 #pragma unroll
     for (int e = 0; e < n; ++e)
-      value[e] = math::exp(value[e] - running.top) * factor - rest -
+      value[e] = math::exp_of_negative(value[e] - running.top) * factor - rest -
                  (i + e == symbol ? a.scale * (1.0f - a.smoothing) : 0.0f);
     assign_all<n>(x + i, value);
     written(tile, value);
@@ -182,8 +203,11 @@ __global__ void __launch_bounds__(sum_threads, 1)
     });
   }
   float* const part = parts + blockIdx.x * a.vocabulary;
-  each_tile<4, sum_tiles>(a.vocabulary,
-                          [&](std::int32_t i, int tile) { store4(part + i, sums[tile]); });
+#pragma unroll
+  for (int tile = 0; tile < sum_tiles; ++tile)
+    if (const std::int64_t i = 4 * (threadIdx.x + std::int64_t{tile} * sum_threads);
+        i < a.vocabulary)
+      store4(part + i, sums[tile]);
 }
 
 __global__ void add_losses_kernel(std::int64_t rows, const RowLoss* losses, double* cross_entropy,

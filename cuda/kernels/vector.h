@@ -19,6 +19,17 @@ template <int n>
 __device__ __forceinline__ Floats<n> load(const float* x) {
   return *reinterpret_cast<const Floats<n>*>(x);
 }
+/// The same of numbers that the kernel does not write, so that stores before do not delay the load.
+template <int n>
+__device__ __forceinline__ Floats<n> load_constant(const float* x) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (n == 4) {
+    const float4 four = __ldg(reinterpret_cast<const float4*>(x));
+    return {{four.x, four.y, four.z, four.w}};
+  }
+#endif
+  return load<n>(x);
+}
 template <int n>
 __device__ __forceinline__ void store(float* x, const Floats<n>& value) {
   *reinterpret_cast<Floats<n>*>(x) = value;
@@ -28,6 +39,11 @@ __device__ __forceinline__ Float4 load4(const float* x) {
 }
 __device__ __forceinline__ void store4(float* x, const Float4& value) {
   store<4>(x, value);
+}
+
+/// Keeps the compiler from moving loads and stores across this place.
+__device__ __forceinline__ void keep_order() {
+  asm volatile("" ::: "memory");
 }
 
 /// Starts to load the line of x into the L2 cache. The emulator has no caches.

@@ -51,6 +51,16 @@ NMT_HOST_DEVICE T exp(T x) {
   }
 }
 
+/// e^x of an x that is not positive, as in a softmax: absolute error below 3e-7. On a device
+/// two instructions, 0 below -87, and a relative error that grows with |x|.
+template <class T>
+NMT_HOST_DEVICE T exp_of_negative(T x) {
+#if NMT_DEVICE_MATH
+  if constexpr (std::is_same_v<T, float>) return device::exp2(x * 1.44269504088896341f);
+#endif
+  return exp<T>(x);
+}
+
 /// 1 / (1 + e^-x), absolute error below 2e-7, on a device below 3e-7.
 template <class T>
 NMT_HOST_DEVICE T sigmoid(T x) {
