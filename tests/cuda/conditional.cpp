@@ -264,6 +264,10 @@ std::vector<ParityRow> conditional_parity() {
            check(p, {.unit = &unit, .width = 33, .normal = true}, {});
            check(p, {.unit = &unit, .width = 33, .normal = true}, {.batch = 5, .backward = false});
          }
+         for (const std::int64_t width : {520, 1030})  // more channels than threads, and than kept
+           for (const bool backward : {false, true})
+             check(p, {.unit = &units()[0], .width = width, .normal = true},
+                   {.batch = 2, .backward = backward});
          each_cell([&](const CellSizes& c) {
            check(p, c, {.steps = 1, .batch = 5, .backward = false, .pending = true});
          });
@@ -277,6 +281,7 @@ std::vector<ParityRow> conditional_parity() {
                          {.projected = projected});
          same_bits(p, {.unit = &units()[0], .width = 24},
                    {.kind = AttentionKind::dot, .wide = true});
+         same_bits(p, {.unit = &units()[0], .width = 1032, .normal = true}, {.batch = 2});
        }},
       {"conditional_decoding",
        [](Parity& p) {

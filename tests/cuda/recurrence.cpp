@@ -120,8 +120,9 @@ std::vector<ParityRow> recurrence_parity() {
            }
            check(p, {.unit = &unit, .width = 65, .normal = true, .positions = 2},
                  {.steps = 2, .batch = 3});
-           if (std::string_view(unit.name) == "gru")  // more channels than threads
-             check(p, {.unit = &unit, .width = 520, .normal = true}, {.steps = 2, .batch = 1});
+           if (std::string_view(unit.name) == "gru")  // more channels than threads, and than kept
+             for (const std::int64_t width : {520, 1030})
+               check(p, {.unit = &unit, .width = width, .normal = true}, {.steps = 2, .batch = 1});
          }
        }},
       {"matrix_recurrence",

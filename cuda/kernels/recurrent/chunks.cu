@@ -2,20 +2,15 @@
 #include "cuda/kernels/columns.h"
 #include "cuda/kernels/recurrent/cell.h"
 #include "cuda/kernels/recurrent/chunks.h"
-#include "cuda/kernels/recurrent/unit_step.h"
+#include "cuda/kernels/recurrent/unit_ahead.h"
 #include "cuda/kernels/recurrent/unit_table.h"
 
 namespace nmt::cuda {
 namespace {
 
 constexpr unsigned threads = 128;
-// Steps whose loads are in flight while a thread computes. For newer devices than Hopper the
-// compiler takes more registers, and would spill them with as many steps.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-constexpr int ahead = 2;
-#else
-constexpr int ahead = 4;
-#endif
+// Steps whose loads are in flight while a thread computes.
+constexpr int ahead = 4, ahead_back = 2;
 constexpr int blocks = 4;  // that a multiprocessor holds at once, with 128 registers a thread
 
 // A channel of a row in one chunk: the steps [begin, end).
@@ -51,30 +46,35 @@ __device__ __forceinline__ float factor(const Step<float, U>& step) {
   return d.s[linear_state_of<U>];
 }
 
-// use(i, step, live) for the steps [begin, end), whose inputs are loaded some steps earlier.
-template <class U, class Use>
-__device__ __forceinline__ void each_step(const UnitSteps& a, const ChunkPlace& here, Use&& use) {
-  Step<float, U> ring[ahead];
-  bool live[ahead];
+template <class U, class X, class Use>
+__device__ __forceinline__ void each_step_of(const UnitSteps& a, const X* x, const ChunkPlace& here,
+                                             Use&& use) {
+  Ahead<U> ring[ahead];
+  StepPlace<U> early(a, here.at, here.begin);
+  const auto load = [&](std::int64_t i, int r) {
+    ring[r].load(a, x, here.at.column, i, early);
+    early.forward(a);
+  };
   float v[at_least_one(U::vectors)];
   load_planes<U::vectors>(a.vectors, 0, here.at.column, a.width, v);
 #pragma unroll
   for (int r = 0; r < ahead; ++r)
-    if (here.begin + r < here.end)
-      load_step<U>(a, here.at, here.begin + r, false, ring[r], live[r]);
+    if (here.begin + r < here.end) load(here.begin + r, r);
   for (std::int64_t begin = here.begin; begin < here.end; begin += ahead) {
 #pragma unroll
     for (int r = 0; r < ahead; ++r) {
       const std::int64_t i = begin + r;
       if (i >= here.end) break;
-      Step<float, U> step = ring[r];
-      const bool alive = live[r];
-      if (i + ahead < here.end) load_step<U>(a, here.at, i + ahead, false, ring[r], live[r]);
-#pragma unroll
-      for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
-      use(i, step, alive);
+      Step<float, U> step = ring[r].template step<X>(v);
+      use(i, step, ring[r].is_live());
+      if (i + ahead < here.end) load(i + ahead, r);
     }
   }
+}
+// use(i, step, live) for the steps [begin, end), whose inputs are loaded some steps earlier.
+template <class U, class Use>
+__device__ __forceinline__ void each_step(const UnitSteps& a, const ChunkPlace& here, Use&& use) {
+  with_inputs<U>(a, [&](auto* x) { each_step_of<U>(a, x, here, use); });
 }
 
 // The last linear state of each chunk but the last one, from a state of 0, and the product of its
@@ -197,38 +197,46 @@ __device__ __forceinline__ float passed_gradient(const UnitSteps& a, const float
   return sum;
 }
 
-// use(i, step, live, carry) for the steps from the last to the first, carry[0] including dh.
+template <class U, class X, class Use>
+__device__ __forceinline__ void each_step_back_of(const UnitSteps& a, const X* x, const float* dh,
+                                                  const ChunkPlace& here, float (&carry)[U::states],
+                                                  Use&& use) {
+  Ahead<U> ring[ahead_back];
+  float before[ahead_back][U::states], dh_ring[ahead_back], v[at_least_one(U::vectors)];
+  StepPlace<U> early(a, here.at, here.end - 1);
+  load_planes<U::vectors>(a.vectors, 0, here.at.column, a.width, v);
+  const auto load = [&](std::int64_t i, int r) {
+    ring[r].load(a, x, here.at.column, i, early);
+    dh_ring[r] = dh[early.channel];
+    early.back(a);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p)
+      before[r][p] =
+          i == 0 ? a.previous[p][here.at.row * a.width + here.at.column] : a.next[p][early.channel];
+  };
+#pragma unroll
+  for (int r = 0; r < ahead_back; ++r)
+    if (here.end - 1 - r >= here.begin) load(here.end - 1 - r, r);
+  for (std::int64_t begin = here.end - 1; begin >= here.begin; begin -= ahead_back) {
+#pragma unroll
+    for (int r = 0; r < ahead_back; ++r) {
+      const std::int64_t i = begin - r;
+      if (i < here.begin) break;
+      Step<float, U> step = ring[r].template step<X>(v);
+#pragma unroll
+      for (int p = 0; p < U::states; ++p) step.s[p] = before[r][p];
+      carry[0] += dh_ring[r];
+      use(i, step, ring[r].is_live());
+      if (i - ahead_back >= here.begin) load(i - ahead_back, r);
+    }
+  }
+}
+// use(i, step, live) for the steps from the last to the first, carry[0] including dh.
 template <class U, class Use>
 __device__ __forceinline__ void each_step_back(const UnitSteps& a, const float* dh,
                                                const ChunkPlace& here, float (&carry)[U::states],
                                                Use&& use) {
-  constexpr int early = 2;
-  Step<float, U> ring[early];
-  bool live[early];
-  float dh_ring[early], v[at_least_one(U::vectors)];
-  load_planes<U::vectors>(a.vectors, 0, here.at.column, a.width, v);
-  const auto load = [&](std::int64_t i, int r) {
-    load_step<U>(a, here.at, i, false, ring[r], live[r]);
-    load_states<U>(a, here.at, i, ring[r]);
-    dh_ring[r] = dh[place(a, here.at, i)];
-  };
-#pragma unroll
-  for (int r = 0; r < early; ++r)
-    if (here.end - 1 - r >= here.begin) load(here.end - 1 - r, r);
-  for (std::int64_t begin = here.end - 1; begin >= here.begin; begin -= early) {
-#pragma unroll
-    for (int r = 0; r < early; ++r) {
-      const std::int64_t i = begin - r;
-      if (i < here.begin) break;
-      Step<float, U> step = ring[r];
-      const bool alive = live[r];
-      carry[0] += dh_ring[r];
-      if (i - early >= here.begin) load(i - early, r);
-#pragma unroll
-      for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
-      use(i, step, alive);
-    }
-  }
+  with_inputs<U>(a, [&](auto* x) { each_step_back_of<U>(a, x, dh, here, carry, use); });
 }
 
 // The gradient of the linear state before each chunk but the first, from one of 0 after it, and the

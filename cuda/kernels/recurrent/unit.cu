@@ -24,7 +24,7 @@ template <class U, class X>
 __device__ __forceinline__ void forward_steps(const UnitSteps& a, const X* x, std::int64_t n) {
   constexpr int ahead = steps_ahead<U>;
   const Channel at{n / a.width, n % a.width};
-  Ahead<U, X> ring[ahead];
+  Ahead<U> ring[ahead];
   StepPlace<U> early(a, at, 0), now = early;
   const auto load = [&](std::int64_t i, int r) {
     ring[r].load(a, x, at.column, i, early);
@@ -43,7 +43,7 @@ __device__ __forceinline__ void forward_steps(const UnitSteps& a, const X* x, st
       const std::int64_t i = begin + r;
       if (i >= a.steps) break;
       if (ring[r].is_live()) {
-        Step<float, U> step = ring[r].step(v);
+        Step<float, U> step = ring[r].template step<X>(v);
 #pragma unroll
         for (int p = 0; p < U::states; ++p) step.s[p] = state[p];
         U::forward(step, state);
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(threads, least_blocks<U>) forward_kernel(UnitS
   const std::int64_t n = grid_index();
   if (n >= a.rows * a.width) return;
   if constexpr (takes_all_steps<U>)
-    with_inputs(a, [&](auto* x) { forward_steps<U>(a, x, n); });
+    with_inputs<U>(a, [&](auto* x) { forward_steps<U>(a, x, n); });
   else
     forward_step<U>(a, n);
 }
@@ -90,7 +90,7 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const X* x,
   constexpr int ahead = steps_ahead_backward;
   const std::int64_t h = a.width;
   const Channel at{n / h, n % h};
-  Ahead<U, X> ring[ahead];
+  Ahead<U> ring[ahead];
   float before[ahead][U::states], dh[ahead];
   StepPlace<U> early(a, at, a.steps - 1), now = early;
   const auto load = [&](std::int64_t i, int r) {
@@ -117,7 +117,7 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const X* x,
       carry[0] += dh[r];
       Step<float, U> d{};
       if (ring[r].is_live()) {
-        Step<float, U> step = ring[r].step(v);
+        Step<float, U> step = ring[r].template step<X>(v);
 #pragma unroll
         for (int p = 0; p < U::states; ++p) step.s[p] = before[r][p];
         U::backward(step, carry, d);
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(threads, least_blocks<U>)
   const std::int64_t n = grid_index();
   if (n >= a.rows * a.width) return;
   if constexpr (takes_all_steps<U>)
-    with_inputs(a, [&](auto* x) { backward_steps<U>(a, x, g, n); });
+    with_inputs<U>(a, [&](auto* x) { backward_steps<U>(a, x, g, n); });
   else
     backward_step<U>(a, g, n);
 }

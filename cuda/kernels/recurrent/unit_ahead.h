@@ -39,16 +39,24 @@ __device__ __forceinline__ std::uint32_t bits_of(float x) {
 __device__ __forceinline__ std::uint32_t bits_of(Bfloat16 x) {
   return x;
 }
+template <class X>
+__device__ __forceinline__ float number_of(std::uint32_t bits) {
+  if constexpr (std::is_same_v<X, float>)
+    return std::bit_cast<float>(bits);
+  else
+    return as_float(static_cast<X>(bits));
+}
 
 /// What a thread has loaded of a step ahead: the bits in memory, since a thread waits for a load
-/// where it converts or compares the number. X: float or Bfloat16, the numbers of x.
-template <class U, class X>
+/// where it converts or compares the number.
+template <class U>
 struct Ahead {
   std::uint32_t x[at_least_one(U::inputs)];
   float position[at_least_one(position_vectors_of<U>)];
   float mask;
 
-  /// Step i, at `place`.
+  /// Step i, at `place`. X: float or Bfloat16.
+  template <class X>
   __device__ __forceinline__ void load(const UnitSteps& a, const X* from, std::int64_t column,
                                        std::int64_t i, const StepPlace<U>& place) {
     mask = 1.0f;
@@ -63,14 +71,11 @@ struct Ahead {
     return mask != 0.0f;
   }
   /// Without the states.
+  template <class X>
   __device__ __forceinline__ Step<float, U> step(const float (&v)[at_least_one(U::vectors)]) const {
     Step<float, U> step;
 #pragma unroll
-    for (int p = 0; p < U::inputs; ++p)
-      if constexpr (std::is_same_v<X, float>)
-        step.x[p] = std::bit_cast<float>(x[p]);
-      else
-        step.x[p] = as_float(static_cast<X>(x[p]));
+    for (int p = 0; p < U::inputs; ++p) step.x[p] = number_of<X>(x[p]);
 #pragma unroll
     for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
 #pragma unroll
@@ -92,11 +97,11 @@ __device__ __forceinline__ void store_dx(const UnitStepsGradient& g, const StepP
       assign(g.dx_rounded[place.inputs + p * plane], from[p]);
 }
 
-/// use(x) with the inputs in the type that they have: the loop over the steps is compiled for both,
-/// so that none of its steps chooses.
-template <class Use>
+/// use(x) with the inputs in the type that they have: what follows is compiled for both, since a
+/// choice between loads may wait for them.
+template <class U, class Use>
 __device__ __forceinline__ void with_inputs(const UnitSteps& a, Use&& use) {
-  if (a.x)
+  if (U::late > 0 || a.x)
     use(a.x);
   else
     use(a.x_rounded);

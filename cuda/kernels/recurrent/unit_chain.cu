@@ -47,7 +47,7 @@ __device__ __forceinline__ void forward_chain(const UnitChain& c, const X* x, co
   const UnitSteps &a = c.lower, &b = c.higher;
   const Channel at{n / a.width, n % a.width};
   const Half<U> lower(a, at.column), higher(b, at.column);
-  Ahead<U, X> first[ahead], second[ahead];
+  Ahead<U> first[ahead], second[ahead];
   StepPlace<U> early(a, at, 0), now = early;
   const auto load = [&](std::int64_t i, int r) {
     first[r].load(a, x, at.column, i, early);
@@ -66,14 +66,14 @@ __device__ __forceinline__ void forward_chain(const UnitChain& c, const X* x, co
       const std::int64_t i = begin + r;
       if (i >= a.steps) break;
       const bool alive = first[r].is_live();
-      if (alive) lower.forward(first[r].step(lower.v), state);
+      if (alive) lower.forward(first[r].template step<X>(lower.v), state);
 #pragma unroll
       for (int p = 0; p < U::states; ++p)
         if (c.keep)
           a.next[p][now.channel] = state[p];
         else if (i + 1 == a.steps)
           a.next[p][n] = state[p];
-      if (alive) higher.forward(second[r].step(higher.v), state);
+      if (alive) higher.forward(second[r].template step<X>(higher.v), state);
 #pragma unroll
       for (int p = 0; p < U::states; ++p) b.next[p][now.channel] = state[p];
       if (b.next_rounded) assign(b.next_rounded[now.channel], state[0]);
@@ -97,24 +97,43 @@ template <class U>
 __global__ void __launch_bounds__(max_row_block, 1) forward_row_kernel(UnitChain c) {
   const UnitSteps &a = c.lower, &b = c.higher;
   const std::int64_t row = blockIdx.x, h = a.width;
-  complete<U::inputs>(a.raw_x, a.x_bias, a.x_norm, row, h);
-  complete<U::inputs>(b.raw_x, b.x_bias, b.x_norm, row, h);
-  for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x) {
-    const Channel at{row, column};
+  EarlyStep<U, float> early_x[kept_columns], early_guide[kept_columns];
+  each_kept(h, [&](int k, std::int64_t column) {
+    early_x[k].load(a, a.x, {row, column}, false);
+    early_guide[k].load(b, b.x, {row, column}, false, false);
+  });
+  Completion<U::inputs> complete_x(a.raw_x, a.x_bias, a.x_norm, row, h),
+      complete_guide(b.raw_x, b.x_bias, b.x_norm, row, h);
+  complete_x.load();
+  complete_guide.load();
+  const auto run = [&](std::int64_t column, bool live, const Step<float, U>& x,
+                       Step<float, U> guide) {
     const std::int64_t n = row * h + column;
-    const Half<U> lower(a, column), higher(b, column);
-    Step<float, U> x, guide;
-    bool live;
-    load_step<U>(a, at, 0, false, x, live);
-    load_step<U>(b, at, 0, false, guide, live);
     float state[U::states];
-    for (int p = 0; p < U::states; ++p) state[p] = a.previous[p][n];
-    if (live) lower.forward(x, state);
-    for (int p = 0; p < U::states; ++p) a.next[p][n] = state[p];
-    if (live) higher.forward(guide, state);
+    for (int p = 0; p < U::states; ++p) state[p] = x.s[p];
+    if (live) U::forward(x, state);
+    for (int p = 0; p < U::states; ++p) guide.s[p] = a.next[p][n] = state[p];
+    if (live) U::forward(guide, state);
     for (int p = 0; p < U::states; ++p) b.next[p][n] = state[p];
     if (b.next_rounded) assign(b.next_rounded[n], state[0]);
-  }
+  };
+  Step<float, U> x[kept_columns], guide[kept_columns];
+  each_kept(h, [&](int k, std::int64_t) {
+    x[k] = early_x[k].step();
+    guide[k] = early_guide[k].step();
+  });
+  complete_x.run([&](int k) -> auto& { return x[k].x; });
+  complete_guide.run([&](int k) -> auto& { return guide[k].x; });
+  each_kept(h,
+            [&](int k, std::int64_t column) { run(column, early_x[k].is_live(), x[k], guide[k]); });
+  each_further(h, [&](std::int64_t column) {
+    bool live;
+    const Step<float, U> lower = load_all<U>(a, {row, column}, false, live);
+    Step<float, U> higher{};
+    load_step<U>(b, {row, column}, 0, false, higher, live);
+    load_planes<U::vectors>(b.vectors, 0, column, h, higher.v);
+    run(column, live, lower, higher);
+  });
 }
 
 // A step back: `carry` becomes the gradient of the states before it.
@@ -156,7 +175,7 @@ __device__ __forceinline__ void backward_chain(const UnitChain& c, const X* x, c
   const std::int64_t h = a.width;
   const Channel at{n / h, n % h};
   const Half<U> lower(a, at.column), higher(b, at.column);
-  Ahead<U, X> first[ahead], second[ahead];
+  Ahead<U> first[ahead], second[ahead];
   float before_first[ahead][U::states], before_second[ahead][U::states], dh[ahead];
   StepPlace<U> early(a, at, a.steps - 1), now = early;
   // The higher unit starts from the lower one's states, the lower one from those of the step
@@ -186,9 +205,10 @@ __device__ __forceinline__ void backward_chain(const UnitChain& c, const X* x, c
       if (i < 0) break;
       const bool alive = first[r].is_live();
       carry[0] += dh[r];
-      step_back<U>(b, db, at, now, alive, second[r].step(higher.v), before_second[r], dv_higher,
-                   carry);
-      step_back<U>(a, da, at, now, alive, first[r].step(lower.v), before_first[r], dv_lower, carry);
+      step_back<U>(b, db, at, now, alive, second[r].template step<X>(higher.v), before_second[r],
+                   dv_higher, carry);
+      step_back<U>(a, da, at, now, alive, first[r].template step<X>(lower.v), before_first[r],
+                   dv_lower, carry);
       now.back(a);
       if (i >= ahead) load(i - ahead, r);
     }

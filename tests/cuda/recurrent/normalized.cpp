@@ -115,9 +115,15 @@ void transitions(Parity& p, const CellSizes& c) {
 std::vector<ParityRow> normalized_parity() {
   return {
       {"recurrence_normalized",
-       [](Parity& p) { each_cell([&](const CellSizes& c) { recurrences(p, c); }); }},
+       [](Parity& p) {
+         each_cell([&](const CellSizes& c) { recurrences(p, c); });
+         recurrences(p, {.unit = &units()[0], .width = 1030});
+       }},
       {"transition_normalized",
-       [](Parity& p) { each_cell([&](const CellSizes& c) { transitions(p, c); }); }},
+       [](Parity& p) {
+         each_cell([&](const CellSizes& c) { transitions(p, c); });
+         transitions(p, {.unit = &units()[0], .width = 1030});
+       }},
   };
 }
 
