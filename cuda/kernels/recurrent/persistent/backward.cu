@@ -76,7 +76,8 @@ class Backward {
   // The gradients through the late product.
   __device__ __forceinline__ void late_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.late;
-    slice_product(l, late_, gradients<U::late>(g_.dlate, g_.dlate_rounded, i), first, rows, space_);
+    slice_product(l, late_, gradients<U::late>(g_.dlate, g_.dlate_rounded, i), first, rows, space_,
+                  [] {});
     each_of_tile(place_, first, rows, [&](const Channel& at, int row_in_tile, int c) {
       const std::int64_t n = at.row * a_.width + at.column;
       float dvalue = output(l, space_, row_in_tile, c);
@@ -166,7 +167,7 @@ class Backward {
   __device__ __forceinline__ void recurrent_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.recurrent;
     slice_product(l, recurrent_, gradients<U::recurrents>(g_.du, g_.du_rounded, i), first, rows,
-                  space_);
+                  space_, [] {});
     each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
       const std::int64_t n = at.row * a_.width + at.column;
       const float dh = output(l, space_, row, c);

@@ -26,19 +26,16 @@ class Forward {
         recurrent_product(i);
       else  // the late value of a channel depends on its own states alone
         each_tile(place_, [&](std::int64_t first, int rows) {
-          each_of_tile(place_, first, rows,
-                       [&](const Channel& at, int, int) { recurrent_done(at, i, {}); });
+          each_of_tile(place_, first, rows, [&](const Channel& at, int, int) {
+            Inputs in = load(at, i, false);
+            recurrent_done(at, i, in, {});
+          });
         });
       if constexpr (U::late > 0) {
         wait();
-        const auto done = [&](const Channel& at, const auto& late) { late_done(at, i, late); };
-        each_tile(place_, [&](std::int64_t first, int rows) {
-          slice_product(p_.plan.late, late_, late_values(i), first, rows, space_);
-          product_done<U::late>(p_.plan.late, a_.late, a_.late_bias, i, first, rows, late_partial(),
-                                done);
-        });
-        if (p_.plan.normalizes) normalize<U::late>(a_.late, a_.late_norm, i, late_partial(), done);
+        late_product(i);
       }
+      if (i + 1 < a_.steps) prefetch_step(i + 1);
       // Without a recurrent product no block reads the next states of another one. It may still
       // read the late values, whose memory the next step uses where it is not recorded.
       if (i + 1 < a_.steps && (U::recurrents > 0 || p_.cell.record_stride == 0)) wait();
@@ -46,22 +43,79 @@ class Forward {
   }
 
  private:
+  // What a step reads beside the product that it waits for.
+  struct Inputs {
+    Step<float, U> step{};
+    bool live = false;
+  };
+
   __device__ __forceinline__ void recurrent_product(std::int64_t i) {
-    const auto done = [&](const Channel& at, const auto& u) { recurrent_done(at, i, u); };
-    each_tile(place_, [&](std::int64_t first, int rows) {
-      slice_product(p_.plan.recurrent, recurrent_, states_before(i), first, rows, space_);
-      product_done<U::recurrents>(p_.plan.recurrent, a_.u, a_.u_bias, i, first, rows, partial(),
-                                  done);
-    });
-    if (p_.plan.normalizes) normalize<U::recurrents>(a_.u, a_.u_norm, i, partial(), done);
+    product<U::recurrents>(
+        p_.plan.recurrent, recurrent_, states_before(i), false, a_.u, a_.u_bias, a_.u_norm, i,
+        partial(),
+        [&](const Channel& at, Inputs& in, const auto& u) { recurrent_done(at, i, in, u); });
+  }
+  __device__ __forceinline__ void late_product(std::int64_t i) {
+    product<U::late>(p_.plan.late, late_, late_values(i), true, a_.late, a_.late_bias, a_.late_norm,
+                     i, late_partial(), [&](const Channel& at, Inputs& in, const auto& late) {
+                       late_done(at, i, in, late);
+                     });
   }
 
-  // Stores the product of a tile with its bias, and calls done(channel, values) or, where it is
-  // still to be normalized, stores the statistics of the slice.
+  // Stores a product with its bias, normalized or not, and calls done(channel, inputs, values).
   template <int planes, class Done>
-  __device__ __forceinline__ void product_done(const SliceLayout& l, float* y, const float* bias,
-                                               std::int64_t i, std::int64_t first, int rows,
-                                               float* partial, Done done) {
+  __device__ __forceinline__ void product(const SliceLayout& l, const Number* weights,
+                                          const SliceInput& input, bool is_late, float* y,
+                                          const float* bias, const RowNorm& norm, std::int64_t i,
+                                          float* partial, Done done) {
+    each_tile(place_, [&](std::int64_t first, int rows) {
+      if (p_.plan.normalizes) {
+        slice_product(l, weights, input, first, rows, space_, [] {});
+        store_statistics<planes>(l, y, bias, i, first, rows, partial);
+        return;
+      }
+      constexpr int at_once =
+          places_at_once(U::inputs + U::states + U::vectors + position_vectors_of<U> + planes + 1);
+      struct {
+        Inputs in;
+        float value[planes];
+      } next[at_once];
+      const auto channel = [&](TilePlace at) {
+        return Channel{first + at.row, place_.first + at.channel};
+      };
+      const auto load_from = [&](TilePlace from) {
+        each_of_next<at_once>(place_, from, rows, [&](int j, TilePlace place) {
+          const Channel at = channel(place);
+          next[j].in = load(at, i, is_late);
+#pragma unroll
+          for (int p = 0; p < planes; ++p)
+            next[j].value[p] = bias ? bias[p * a_.width + at.column] : 0.0f;
+        });
+      };
+      TilePlace from = place_.begin();
+      slice_product(l, weights, input, first, rows, space_, [&] { load_from(from); });
+      for (;;) {
+        from = each_of_next<at_once>(place_, from, rows, [&](int j, TilePlace place) {
+          const Channel at = channel(place);
+          auto& value = next[j].value;
+#pragma unroll
+          for (int p = 0; p < planes; ++p)
+            value[p] += output(l, space_, place.row, p * p_.plan.channels + place.channel);
+          store_planes<planes>(y, record_row(at, i), at.column, a_.width, value);
+          done(at, next[j].in, value);
+        });
+        if (from.row >= rows) break;
+        load_from(from);
+      }
+    });
+    if (p_.plan.normalizes) normalize<planes>(is_late, y, norm, i, partial, done);
+  }
+
+  // Stores the product of a tile, which is still to be normalized, and the statistics of its slice.
+  template <int planes>
+  __device__ __forceinline__ void store_statistics(const SliceLayout& l, float* y,
+                                                   const float* bias, std::int64_t i,
+                                                   std::int64_t first, int rows, float* partial) {
     const auto value = [&](int row, int p, int c) {
       const float sum = output(l, space_, row, p * p_.plan.channels + c);
       return bias ? sum + bias[p * a_.width + place_.first + c] : sum;
@@ -71,20 +125,18 @@ class Forward {
 #pragma unroll
       for (int p = 0; p < planes; ++p) values[p] = value(row, p, c);
       store_planes<planes>(y, record_row(at, i), at.column, a_.width, values);
-      if (!p_.plan.normalizes) done(at, values);
     });
     using Exchange = RowExchange<planes>;
-    if (p_.plan.normalizes)
-      Exchange(p_.plan, place_, partial).put(first, rows, [&](int row, int p) {
-        return mean_and_squares(place_.channels, Exchange::lane(),
-                                [&](int c) { return value(row, p, c); });
-      });
+    Exchange(p_.plan, place_, partial).put(first, rows, [&](int row, int p) {
+      return mean_and_squares(place_.channels, Exchange::lane(),
+                              [&](int c) { return value(row, p, c); });
+    });
   }
 
   // Normalizes the product of all tiles.
   template <int planes, class Done>
-  __device__ __forceinline__ void normalize(float* y, const RowNorm& norm, std::int64_t i,
-                                            float* partial, Done done) {
+  __device__ __forceinline__ void normalize(bool is_late, float* y, const RowNorm& norm,
+                                            std::int64_t i, float* partial, Done done) {
     wait();
     const RowExchange<planes> exchange(p_.plan, place_, partial);
     float* const statistics = reinterpret_cast<float*>(space_);
@@ -106,17 +158,17 @@ class Forward {
         }
         if (norm.normal) store_planes<planes>(norm.normal, in_record, at.column, a_.width, normal);
         store_planes<planes>(y, in_record, at.column, a_.width, values);
-        done(at, values);
+        Inputs in = load(at, i, is_late);
+        done(at, in, values);
       });
       __syncthreads();  // the statistics have been read
     });
   }
 
   // h'U is complete: the late value, or the step.
-  __device__ __forceinline__ void recurrent_done(const Channel& at, std::int64_t i,
+  __device__ __forceinline__ void recurrent_done(const Channel& at, std::int64_t i, Inputs& in,
                                                  const float (&u)[at_least_one(U::recurrents)]) {
-    bool live;
-    Step<float, U> step = load(at, i, live);
+    Step<float, U>& step = in.step;
 #pragma unroll
     for (int p = 0; p < U::recurrents; ++p) step.u[p] = u[p];
     const std::int64_t n = late_place(a_, {record_row(at, i), at.column});
@@ -127,36 +179,38 @@ class Forward {
       p_.cell.late_value[n] = value;
       if (a_.late_value_rounded) assign(a_.late_value_rounded[n], value);
     } else {
-      finish(at, i, live, step);
+      finish(at, i, in);
     }
   }
 
-  __device__ __forceinline__ void late_done(const Channel& at, std::int64_t i,
+  __device__ __forceinline__ void late_done(const Channel& at, std::int64_t i, Inputs& in,
                                             const float (&late)[at_least_one(U::late)]) {
-    bool live;
-    Step<float, U> step = load(at, i, live);
-    load_planes<U::recurrents>(a_.u, record_row(at, i), at.column, a_.width, step.u);
 #pragma unroll
-    for (int p = 0; p < U::late; ++p) step.late[p] = late[p];
-    finish(at, i, live, step);
+    for (int p = 0; p < U::late; ++p) in.step.late[p] = late[p];
+    finish(at, i, in);
   }
 
-  // What a step reads without its products.
-  __device__ __forceinline__ Step<float, U> load(const Channel& at, std::int64_t i,
-                                                 bool& live) const {
-    Step<float, U> step{};
-    load_inputs<U>(a_, at, i, step, live);
-    load_planes<U::vectors>(a_.vectors, 0, at.column, a_.width, step.v);
-    load_states<U>(a_, at, i, step);
-    return step;
+  // What a step reads without its products; `with_u`: and the recurrent product as it is recorded.
+  __device__ __forceinline__ Inputs load(const Channel& at, std::int64_t i, bool with_u) const {
+    Inputs in;
+    load_inputs<U>(a_, at, i, in.step, in.live);
+    load_planes<U::vectors>(a_.vectors, 0, at.column, a_.width, in.step.v);
+    load_states<U>(a_, at, i, in.step);
+    if (with_u) load_planes<U::recurrents>(a_.u, record_row(at, i), at.column, a_.width, in.step.u);
+    return in;
+  }
+  __device__ __forceinline__ void prefetch_step(std::int64_t i) const {
+    each_tile(place_, [&](std::int64_t first, int rows) {
+      each_of_tile(place_, first, rows,
+                   [&](const Channel& at, int, int) { prefetch_inputs<U>(a_, at, i); });
+    });
   }
 
-  __device__ __forceinline__ void finish(const Channel& at, std::int64_t i, bool live,
-                                         const Step<float, U>& step) {
+  __device__ __forceinline__ void finish(const Channel& at, std::int64_t i, const Inputs& in) {
     float state[U::states];
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) state[p] = step.s[p];
-    if (live) U::forward(step, state);
+    for (int p = 0; p < U::states; ++p) state[p] = in.step.s[p];
+    if (in.live) U::forward(in.step, state);
     const std::int64_t n = (at.row + i * a_.stride) * a_.width + at.column;
 #pragma unroll
     for (int p = 0; p < U::states; ++p) a_.next[p][n] = state[p];

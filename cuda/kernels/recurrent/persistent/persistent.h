@@ -91,11 +91,17 @@ void persistent_backward(const Cuda& cuda, const kernels::Recurrence& a,
 
 // ---- in kernels ----
 
+/// A sentence of a tile and a channel of a slice.
+struct TilePlace {
+  std::int32_t row, channel;
+};
+
 /// The slice of a block.
 struct PersistentSlice {
   std::int32_t group, slice, batch_slice;
   std::int32_t first, channels;  ///< channels of the row; the first, and how many
-  std::int64_t row, rows;        ///< sentences
+  std::int32_t row, rows;        ///< sentences
+  TilePlace thread, step;        ///< the first place of this thread, and from each to its next
 
   __device__ __forceinline__ PersistentSlice(const PersistentPlan& plan, std::int64_t batch) {
     const auto block = static_cast<std::int32_t>(blockIdx.x);
@@ -106,8 +112,21 @@ struct PersistentSlice {
     first = group * plan.group_width + in_group;
     channels =
         plan.group_width - in_group < plan.channels ? plan.group_width - in_group : plan.channels;
-    row = std::int64_t{batch_slice} * plan.batch_rows;
-    rows = batch - row < plan.batch_rows ? batch - row : plan.batch_rows;
+    row = batch_slice * plan.batch_rows;
+    const auto left = static_cast<std::int32_t>(batch) - row;
+    rows = left < plan.batch_rows ? left : plan.batch_rows;
+    const auto index = static_cast<std::int32_t>(threadIdx.x);
+    thread = {index / channels, index % channels};
+    step = {slice_threads / channels, slice_threads % channels};
+  }
+  __device__ __forceinline__ TilePlace begin() const { return thread; }
+  __device__ __forceinline__ void advance(TilePlace& at) const {
+    at.row += step.row;
+    at.channel += step.channel;
+    if (at.channel >= channels) {
+      at.channel -= channels;
+      ++at.row;
+    }
   }
 };
 
@@ -129,15 +148,35 @@ template <class Number>
 __device__ __forceinline__ void load_slice(const SliceLayout& l, const PersistentPlan& plan,
                                            const PersistentSlice& place, int planes,
                                            const Number* packed, Number* weights) {
-  const std::int32_t stride = l.weight_stride<Number>(), in_group = place.slice * plan.channels;
-  for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x);
-       i < l.padded_columns * l.padded_depth; i += slice_threads) {
-    const std::int32_t n = i / l.padded_depth, k = i % l.padded_depth, p = n / plan.channels,
+  constexpr int size = Piece<Number>::size, at_once = 8;
+  const std::int32_t in_group = place.slice * plan.channels, row_pieces = l.padded_depth / size,
+                     pieces = l.padded_columns * row_pieces;
+  const bool whole = l.depth % size == 0;
+  const auto load = [&](std::int32_t i) {
+    const std::int32_t n = i / row_pieces, k = i % row_pieces * size, p = n / plan.channels,
                        c = n % plan.channels;
-    const bool inside = n < l.columns && c < place.channels && k < l.depth;
-    const std::int64_t row =
-        (std::int64_t{place.group} * planes + p) * plan.group_width + in_group + c;
-    weights[n * stride + k] = inside ? packed[row * l.depth + k] : Number{};
+    Piece<Number> piece{};
+    if (n >= l.columns || c >= place.channels || k >= l.depth) return piece;
+    const Number* const from =
+        packed +
+        ((std::int64_t{place.group} * planes + p) * plan.group_width + in_group + c) * l.depth + k;
+    if (whole) return *reinterpret_cast<const Piece<Number>*>(from);
+#pragma unroll
+    for (int e = 0; e < size; ++e)
+      if (k + e < l.depth) piece.value[e] = from[e];
+    return piece;
+  };
+  for (auto begin = static_cast<std::int32_t>(threadIdx.x); begin < pieces;
+       begin += at_once * slice_threads) {
+    Piece<Number> loaded[at_once];  // at once on their way
+#pragma unroll
+    for (int j = 0; j < at_once; ++j)
+      if (begin + j * slice_threads < pieces) loaded[j] = load(begin + j * slice_threads);
+#pragma unroll
+    for (int j = 0; j < at_once; ++j)
+      if (const std::int32_t i = begin + j * slice_threads; i < pieces)
+        reinterpret_cast<Piece<Number>*>(
+            weights)[l.piece_place<Number>(i / row_pieces, i % row_pieces)] = loaded[j];
   }
 }
 
@@ -146,18 +185,58 @@ __device__ __forceinline__ void load_slice(const SliceLayout& l, const Persisten
 template <class Body>
 __device__ __forceinline__ void each_of_tile(const PersistentSlice& place, std::int64_t first_row,
                                              int rows, Body body) {
-  for (int i = static_cast<int>(threadIdx.x); i < rows * place.channels; i += slice_threads) {
-    const int row = i / place.channels, c = i % place.channels;
-    body(Channel{first_row + row, place.first + c}, row, c);
+  for (TilePlace at = place.begin(); at.row < rows; place.advance(at))
+    body(Channel{first_row + at.row, place.first + at.channel}, at.row, at.channel);
+}
+/// body(number, place) for the next n of these places, of which a thread may have fewer. Returns
+/// the place after them. The loads of all n can be on their way at once.
+template <int n, class Body>
+__device__ __forceinline__ TilePlace each_of_next(const PersistentSlice& place, TilePlace at,
+                                                  int rows, Body body) {
+#pragma unroll
+  for (int j = 0; j < n; ++j) {
+    if (at.row < rows) body(j, at);
+    place.advance(at);
   }
+  return at;
+}
+/// Places whose inputs a thread loads at once where each has so many numbers: registers limit them.
+constexpr int places_at_once(int numbers) {
+  return std::clamp(36 / numbers, 1, 4);
+}
+
+/// Asks for memory that is read soon to be in the L2 cache.
+template <class T>
+__device__ __forceinline__ void prefetch(const T* from) {
+#if defined(__CUDACC__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+#else
+  static_cast<void>(from);
+#endif
+}
+template <int planes, class T>
+__device__ __forceinline__ void prefetch_planes(const T* from, std::int64_t row,
+                                                std::int64_t column, std::int64_t h) {
+#pragma unroll
+  for (int p = 0; p < planes; ++p) prefetch(from + (row * planes + p) * h + column);
+}
+/// The inputs of step i for a channel.
+template <class U>
+__device__ __forceinline__ void prefetch_inputs(const UnitSteps& a, const Channel& at,
+                                                std::int64_t i) {
+  const std::int64_t row = at.row + i * a.stride;
+  if (U::late > 0 || a.x)
+    prefetch_planes<U::inputs>(a.x, row, at.column, a.width);
+  else
+    prefetch_planes<U::inputs>(a.x_rounded, row, at.column, a.width);
 }
 
 /// body(first sentence, rows) for the tiles of a block's sentences.
 template <class Body>
 __device__ __forceinline__ void each_tile(const PersistentSlice& place, Body body) {
-  for (std::int64_t begin = 0; begin < place.rows; begin += tile_rows) {
-    const std::int64_t left = place.rows - begin;
-    body(place.row + begin, static_cast<int>(left < tile_rows ? left : tile_rows));
+  for (std::int32_t begin = 0; begin < place.rows; begin += tile_rows) {
+    const std::int32_t left = place.rows - begin;
+    body(std::int64_t{place.row} + begin, left < tile_rows ? left : tile_rows);
   }
 }
 

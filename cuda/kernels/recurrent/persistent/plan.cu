@@ -32,7 +32,7 @@ double clocks_of(const SliceLayout& l) {
   const double depth = l.padded_depth, columns = l.padded_columns;
   const double loads = tile_rows * depth * sizeof(Number) / 24;
   if constexpr (std::is_same_v<Number, float>) return loads + tile_rows * columns * depth / 64;
-  return loads + 2 * depth * (columns + tile_rows * l.column_groups) / 100;
+  return loads + 2 * depth * columns / 100 + 2 * slice_warps * 4 * tile_rows * columns / 100;
 }
 
 struct DeviceLimits {
@@ -64,7 +64,7 @@ std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t gro
     PersistentPlan plan;
     plan.recurrent = slice_layout<Number>(shape.columns * channels, shape.depth);
     plan.late = slice_layout<Number>(shape.late_columns * channels, shape.late_depth);
-    plan.space = std::max(space_bytes(plan.recurrent), space_bytes(plan.late));
+    plan.space = std::max(space_bytes<Number>(plan.recurrent), space_bytes<Number>(plan.late));
     const std::int64_t shared = std::int64_t{plan.recurrent.weight_bytes<Number>()} +
                                 plan.late.weight_bytes<Number>() + plan.space;
     if (shared > static_cast<std::int64_t>(limits.shared)) continue;
