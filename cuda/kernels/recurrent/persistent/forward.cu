@@ -69,11 +69,6 @@ class Forward {
                                           const float* bias, const RowNorm& norm, std::int64_t i,
                                           float* partial, Done done) {
     each_tile(place_, [&](std::int64_t first, int rows) {
-      if (p_.plan.normalizes) {
-        slice_product(l, weights, input, first, rows, space_, [] {});
-        store_statistics<planes>(l, y, bias, i, first, rows, partial);
-        return;
-      }
       constexpr int at_once =
           places_at_once(U::inputs + U::states + U::vectors + position_vectors_of<U> + planes + 1);
       struct {
@@ -93,7 +88,10 @@ class Forward {
         });
       };
       TilePlace from = place_.begin();
-      slice_product(l, weights, input, first, rows, space_, [&] { load_from(from); });
+      slice_product(l, weights, input, first, rows, space_, [&] {
+        if (!p_.plan.normalizes) load_from(from);
+      });
+      if (p_.plan.normalizes) return store_statistics<planes>(l, y, bias, i, first, rows, partial);
       for (;;) {
         from = each_of_next<at_once>(place_, from, rows, [&](int j, TilePlace place) {
           const Channel at = channel(place);
@@ -171,8 +169,8 @@ class Forward {
     Step<float, U>& step = in.step;
 #pragma unroll
     for (int p = 0; p < U::recurrents; ++p) step.u[p] = u[p];
-    const std::int64_t n = late_place(a_, {record_row(at, i), at.column});
-    const float factor = p_.cell.dropout ? p_.cell.dropout[late_place(a_, at)] : 1.0f;
+    const std::int64_t n = place_of({record_row(at, i), at.column});
+    const float factor = p_.cell.dropout ? p_.cell.dropout[place_of(at)] : 1.0f;
     if (U::recurrents > 0 && p_.cell.rearranged) p_.cell.rearranged[n] = step.s[0] * factor;
     if constexpr (U::late > 0) {
       const float value = U::late_value(step) * factor;
@@ -248,6 +246,10 @@ class Forward {
     return in;
   }
 
+  // In the row that products read.
+  __device__ __forceinline__ std::int64_t place_of(const Channel& at) const {
+    return a_.late_groups > 1 ? late_place(a_, at) : at.row * a_.width + at.column;
+  }
   __device__ __forceinline__ std::int64_t record_row(const Channel& at, std::int64_t i) const {
     return at.row + i * p_.cell.record_stride;
   }

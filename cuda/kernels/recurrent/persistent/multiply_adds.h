@@ -7,6 +7,14 @@
 
 namespace nmt::cuda {
 
+/// Stores a piece of the weights of column n.
+__device__ __forceinline__ void store_piece(const SliceLayout& l, std::int32_t n,
+                                            std::int32_t piece, const Piece<float>& value,
+                                            float* weights) {
+  *reinterpret_cast<Piece<float>*>(weights + n * l.weight_stride<float>() +
+                                   piece * Piece<float>::size) = value;
+}
+
 /// Multiply-adds. A thread has the outputs of rows r and r + 16 and of four columns.
 class MultiplyAdds {
  public:

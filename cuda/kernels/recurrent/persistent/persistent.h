@@ -151,32 +151,41 @@ __device__ __forceinline__ void load_slice(const SliceLayout& l, const Persisten
   constexpr int size = Piece<Number>::size, at_once = 8;
   const std::int32_t in_group = place.slice * plan.channels, row_pieces = l.padded_depth / size,
                      pieces = l.padded_columns * row_pieces;
-  const bool whole = l.depth % size == 0;
-  const auto load = [&](std::int32_t i) {
-    const std::int32_t n = i / row_pieces, k = i % row_pieces * size, p = n / plan.channels,
-                       c = n % plan.channels;
-    Piece<Number> piece{};
-    if (n >= l.columns || c >= place.channels || k >= l.depth) return piece;
-    const Number* const from =
-        packed +
-        ((std::int64_t{place.group} * planes + p) * plan.group_width + in_group + c) * l.depth + k;
-    if (whole) return *reinterpret_cast<const Piece<Number>*>(from);
-#pragma unroll
-    for (int e = 0; e < size; ++e)
-      if (k + e < l.depth) piece.value[e] = from[e];
-    return piece;
+  // The row of column n, or null for padding.
+  const auto row = [&](std::int32_t n) -> const Number* {
+    const std::int32_t p = n / plan.channels, c = n % plan.channels;
+    if (n >= l.columns || c >= place.channels) return nullptr;
+    return packed +
+           ((std::int64_t{place.group} * planes + p) * plan.group_width + in_group + c) * l.depth;
   };
-  for (auto begin = static_cast<std::int32_t>(threadIdx.x); begin < pieces;
-       begin += at_once * slice_threads) {
-    Piece<Number> loaded[at_once];  // at once on their way
+  const auto thread = static_cast<std::int32_t>(threadIdx.x);
+  if (l.depth % size != 0) {
+#pragma unroll 1
+    for (std::int32_t i = thread; i < pieces; i += slice_threads) {
+      const std::int32_t n = i / row_pieces, k = i % row_pieces * size;
+      const Number* const from = row(n);
+      Piece<Number> piece{};
 #pragma unroll
-    for (int j = 0; j < at_once; ++j)
-      if (begin + j * slice_threads < pieces) loaded[j] = load(begin + j * slice_threads);
+      for (int e = 0; e < size; ++e)
+        if (from && k + e < l.depth) piece.value[e] = from[k + e];
+      store_piece(l, n, k / size, piece, weights);
+    }
+    return;
+  }
+  for (std::int32_t begin = thread; begin < pieces; begin += at_once * slice_threads) {
+    uint4 loaded[at_once];  // all on their way at once
+#pragma unroll
+    for (int j = 0; j < at_once; ++j) {
+      const std::int32_t i = begin + j * slice_threads, n = i / row_pieces,
+                         k = i % row_pieces * size;
+      const Number* const from = k < l.depth ? row(n) : nullptr;
+      loaded[j] = from ? *reinterpret_cast<const uint4*>(from + k) : uint4{0, 0, 0, 0};
+    }
 #pragma unroll
     for (int j = 0; j < at_once; ++j)
       if (const std::int32_t i = begin + j * slice_threads; i < pieces)
-        reinterpret_cast<Piece<Number>*>(
-            weights)[l.piece_place<Number>(i / row_pieces, i % row_pieces)] = loaded[j];
+        store_piece(l, i / row_pieces, i % row_pieces, std::bit_cast<Piece<Number>>(loaded[j]),
+                    weights);
   }
 }
 

@@ -33,12 +33,12 @@ struct SliceLimits<float> {
 };
 template <>
 struct SliceLimits<Bfloat16> {
-  static constexpr int column_step = 8, depth_step = 32, max_columns = 96;
+  static constexpr int column_step = 16, depth_step = 32, max_columns = 96;
 };
 
 constexpr int chunk_bytes = 512;  ///< float32: of k that are staged of each row
 constexpr std::int32_t staging_bytes = tile_rows * (chunk_bytes + 16);
-/// bfloat16: a warp stores 8 tiles of 16 x 8 sums at a time.
+/// bfloat16: a warp stores 8 tiles of 16 columns and 8 rows at a time.
 constexpr int tiles_at_once = 8;
 constexpr std::int32_t sums_bytes = slice_warps * tiles_at_once * 16 * 8 * 4;
 
@@ -52,7 +52,6 @@ struct SliceLayout {
   NMT_HOST_DEVICE std::int32_t output_stride() const { return padded_columns + 4; }
   NMT_HOST_DEVICE std::int32_t output_size() const { return tile_rows * output_stride(); }
   /// float32: rows are 16 bytes longer, so that the accesses of a warp differ in their banks.
-  /// bfloat16: all pieces of 8 x 32 weights that a warp reads together stand side by side.
   template <class Number>
   NMT_HOST_DEVICE std::int32_t weight_stride() const {
     return padded_depth + (std::is_same_v<Number, float> ? Piece<Number>::size : 0);
@@ -60,14 +59,6 @@ struct SliceLayout {
   template <class Number>
   NMT_HOST_DEVICE std::int32_t weight_bytes() const {
     return padded_columns * weight_stride<Number>() * static_cast<std::int32_t>(sizeof(Number));
-  }
-  /// The place of a piece of the weights of column n, counted in pieces.
-  template <class Number>
-  NMT_HOST_DEVICE std::int32_t piece_place(std::int32_t n, std::int32_t piece) const {
-    if constexpr (std::is_same_v<Number, float>)
-      return n * (weight_stride<float>() / Piece<float>::size) + piece;
-    else
-      return ((piece / 4 * (padded_columns / 8) + n / 8) * 8 + n % 8) * 4 + piece % 4;
   }
 };
 

@@ -3,8 +3,9 @@
 // Products of bfloat16 with a slice (slice.h). A warp has all outputs of a tile of rows, over every
 // eighth block of 32 k; the sums of the warps are added in shared memory. The rows go from the L2
 // cache to registers, those of all k of a usual product at once: the latency of the cache is paid
-// once. In a block of 32 k a lane has 8 consecutive ones of a row or column, which one access of 16
-// bytes loads; a tensor core does not see which k its operands belong to.
+// once. In a block of 32 k a lane has 8 consecutive ones of a row, which one access of 16 bytes
+// loads; a tensor core does not see which k its operands belong to. Its first operand is the
+// weights, the second the rows, whose registers are then in the order in which they are loaded.
 
 #include "cuda/kernels/recurrent/persistent/slice.h"
 
@@ -13,19 +14,35 @@
 namespace nmt::cuda {
 
 /// sum += a b for a tile of 16 x 8: lane 4 g + t has the sums of rows g and g + 8 and columns 2 t
-/// and 2 t + 1, a[0..3] of rows g, g + 8, g, g + 8 and b of column g; a[0], a[1] and b[0] have two
-/// of the first eight k, the others of the last eight.
-__device__ __forceinline__ void multiply_tile(float (&sum)[4], unsigned a0, unsigned a1,
-                                              unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+/// and 2 t + 1, pairs of k of rows g, g + 8, g, g + 8 in `a` and of column g in (b0, b1). The first
+/// two of `a` and b0 have the same k, the others too.
+__device__ __forceinline__ void multiply_tile(float (&sum)[4], const uint4& a, unsigned b0,
+                                              unsigned b1) {
 #if !defined(__CUDACC__)
-  nmt::emulator::multiply_tile(sum, {a0, a1, a2, a3}, {b0, b1});
+  nmt::emulator::multiply_tile(sum, {a.x, a.y, a.z, a.w}, {b0, b1});
 #elif __CUDA_ARCH__ >= 800  // older devices take no such path (plan.cu)
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 #endif
+}
+
+/// Stores a piece of the weights of column n, as multiply_tile() reads 16 columns and half of the k
+/// of a block: 16 bytes for each lane.
+__device__ __forceinline__ void store_piece(const SliceLayout& l, std::int32_t n,
+                                            std::int32_t piece, const Piece<Bfloat16>& value,
+                                            Bfloat16* weights) {
+  const std::int32_t block = piece / 4, tile = block * (l.padded_columns / 16) + n / 16,
+                     lane = n % 8 * 4 + piece % 4;
+  unsigned* const to =
+      reinterpret_cast<unsigned*>(weights) + (2 * tile * warp_size + lane) * 4 + n / 8 % 2;
+  const uint4 pairs = std::bit_cast<uint4>(value);
+  to[0] = pairs.x;
+  to[2] = pairs.y;
+  to[4 * warp_size] = pairs.z;
+  to[4 * warp_size + 2] = pairs.w;
 }
 
 class TensorCores {
@@ -35,14 +52,14 @@ class TensorCores {
       : l_(l),
         in_(in),
         blocks_(l.padded_depth / block_depth),
-        tiles_(l.padded_columns / 8),
+        tiles_(l.padded_columns / 16),
         rows_(rows),
         first_(first),
         space_(space) {}
 
   __device__ __forceinline__ void multiply(const Bfloat16* weights) {
     const uint4* const of_lane = reinterpret_cast<const uint4*>(weights) + lane();
-    const auto of_block = [&](int block) { return of_lane + block * tiles_ * warp_size; };
+    const auto of_block = [&](int block) { return of_lane + block * tiles_ * 2 * warp_size; };
     if (!in_.rounded || !in_.aligned) {
       for (int block = warp(); block < blocks_; block += slice_warps) {
         uint4 x[4];
@@ -67,24 +84,24 @@ class TensorCores {
 
   // The sums of all warps, written row by row.
   __device__ __forceinline__ void store() {
-    constexpr int columns = tiles_at_once / 2;  // tiles of 8
+    constexpr int at_once = tiles_at_once / row_tiles, rounds = max_tiles / at_once;
     float4* const parts = reinterpret_cast<float4*>(space_);
-    float4 result[max_tiles / columns];
-    const int own = warp() / 2, own_rows = warp() % 2;
+    float4 result[rounds];
+    const int own = warp() / row_tiles, own_rows = warp() % row_tiles;
 #pragma unroll
-    for (int round = 0; round < max_tiles / columns; ++round) {
-      if (round * columns >= tiles_) break;
+    for (int round = 0; round < rounds; ++round) {
+      if (round * at_once >= tiles_) break;
 #pragma unroll
-      for (int j = 0; j < columns; ++j)
+      for (int j = 0; j < at_once; ++j)
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const float(&sum)[4] = sum_[i][round * columns + j];
-          if (round * columns + j < tiles_ && i < row_tiles())
-            parts[(warp() * tiles_at_once + 2 * j + i) * warp_size + lane()] = {sum[0], sum[1],
-                                                                                sum[2], sum[3]};
+        for (int i = 0; i < row_tiles; ++i) {
+          const float(&sum)[4] = sum_[round * at_once + j][i];
+          if (has(round * at_once + j, i))
+            parts[(warp() * tiles_at_once + row_tiles * j + i) * warp_size + lane()] = {
+                sum[0], sum[1], sum[2], sum[3]};
         }
       __syncthreads();
-      if (has(round * columns + own, own_rows)) {
+      if (has(round * at_once + own, own_rows)) {
         float4 sum = parts[warp() * warp_size + lane()];
 #pragma unroll
         for (int part = 1; part < slice_warps; ++part) {
@@ -95,22 +112,25 @@ class TensorCores {
       }
       __syncthreads();
     }
-    float* const out = reinterpret_cast<float*>(space_) +
-                       (own_rows * 16 + lane() / 4) * l_.output_stride() + own * 8 + lane() % 4 * 2;
+    const int stride = l_.output_stride();
+    float* const out = reinterpret_cast<float*>(space_) + (own_rows * 8 + lane() % 4 * 2) * stride +
+                       own * 16 + lane() / 4;
 #pragma unroll
-    for (int round = 0; round < max_tiles / columns; ++round)
-      if (has(round * columns + own, own_rows)) {
-        float* const to = out + round * columns * 8;
-        *reinterpret_cast<float2*>(to) = make_float2(result[round].x, result[round].y);
-        *reinterpret_cast<float2*>(to + 8 * l_.output_stride()) =
-            make_float2(result[round].z, result[round].w);
+    for (int round = 0; round < rounds; ++round)
+      if (has(round * at_once + own, own_rows)) {
+        float* const to = out + round * at_once * 16;
+        to[0] = result[round].x;
+        to[stride] = result[round].y;
+        to[8] = result[round].z;
+        to[stride + 8] = result[round].w;
       }
     __syncthreads();
   }
 
  private:
   static constexpr int block_depth = SliceLimits<Bfloat16>::depth_step,
-                       max_tiles = SliceLimits<Bfloat16>::max_columns / 8;
+                       max_tiles = SliceLimits<Bfloat16>::max_columns / 16,
+                       row_tiles = tile_rows / 8;
   static constexpr int stages = 4;  // blocks of k on their way
 
   // Rows g, g + 8, g + 16 and g + 24 of a block of k; from: row g.
@@ -142,23 +162,22 @@ class TensorCores {
   }
 
   __device__ __forceinline__ void add(const uint4* weights, const uint4 (&x)[4]) {
-    const bool both = row_tiles() > 1;
+    const bool many = rows_ > tile_rows / 2;
 #pragma unroll
     for (int j = 0; j < max_tiles; ++j) {
       if (j >= tiles_) break;
-      const uint4 w = weights[j * warp_size];
-      multiply_tile(sum_[0][j], x[0].x, x[1].x, x[0].y, x[1].y, w.x, w.y);
-      if (both) multiply_tile(sum_[1][j], x[2].x, x[3].x, x[2].y, x[3].y, w.x, w.y);
-      multiply_tile(sum_[0][j], x[0].z, x[1].z, x[0].w, x[1].w, w.z, w.w);
-      if (both) multiply_tile(sum_[1][j], x[2].z, x[3].z, x[2].w, x[3].w, w.z, w.w);
+      const uint4 w[] = {weights[2 * j * warp_size], weights[(2 * j + 1) * warp_size]};
+#pragma unroll
+      for (int i = 0; i < row_tiles; ++i)
+        if (i < row_tiles / 2 || many) multiply_tile(sum_[j][i], w[0], x[i].x, x[i].y);
+#pragma unroll
+      for (int i = 0; i < row_tiles; ++i)
+        if (i < row_tiles / 2 || many) multiply_tile(sum_[j][i], w[1], x[i].z, x[i].w);
     }
   }
 
   __device__ __forceinline__ bool has(int column_tile, int row_tile) const {
-    return column_tile < tiles_ && row_tile < row_tiles();
-  }
-  __device__ __forceinline__ int row_tiles() const {
-    return rows_ > tile_rows / 2 ? 2 : 1;
+    return column_tile < tiles_ && (row_tile < row_tiles / 2 || rows_ > tile_rows / 2);
   }
   __device__ __forceinline__ static int warp() {
     return static_cast<int>(threadIdx.x) / warp_size;
@@ -172,7 +191,7 @@ class TensorCores {
   const int blocks_, tiles_, rows_;
   const std::int64_t first_;
   unsigned char* const space_;
-  float sum_[2][max_tiles][4] = {};
+  float sum_[max_tiles][row_tiles][4] = {};
 };
 
 /// Multiplies rows [first, first + rows) of the input, at most tile_rows, with the slice. Returns
