@@ -20,10 +20,9 @@ class Backward {
   }
 
   __device__ __forceinline__ void run() {
-    for (std::int64_t i = a_.steps - 1; i >= 0; --i) {
-      each_tile(place_, [&](std::int64_t first, int rows) {
-        each_of_tile(place_, first, rows, [&](const Channel& at, int, int) { step(at, i); });
-      });
+    const std::int64_t last = a_.steps - 1;
+    each_tile(place_, [&](std::int64_t first, int rows) { steps_of_tile(last, first, rows); });
+    for (std::int64_t i = last; i >= 0; --i) {
       if constexpr (U::late > 0) {
         if (p_.plan.normalizes)
           normalize<U::late>(g_.dlate, a_.late_norm, g_.dlate_rounded, i, late_partial());
@@ -34,59 +33,99 @@ class Backward {
       if constexpr (U::recurrents > 0) {
         if (p_.plan.normalizes)
           normalize<U::recurrents>(g_.du, a_.u_norm, g_.du_rounded, i, p_.cell.partial);
+        if (i > 1) prefetch_step(i - 2);  // step i - 1 follows the product of step i at once
         wait();
         each_tile(place_, [&](std::int64_t first, int rows) { recurrent_tile(i, first, rows); });
-        if (is_rearranged() && i > 0) wait();  // other blocks add to the carry of a channel
+        if (i == 0 || !is_rearranged()) continue;
+        wait();  // other blocks add to the carry of a channel
       }
+      if (i > 0)
+        each_tile(place_, [&](std::int64_t first, int rows) { steps_of_tile(i - 1, first, rows); });
     }
   }
 
  private:
-  // The gradients of a step without its products; the gates are recomputed.
-  __device__ __forceinline__ void step(const Channel& at, std::int64_t i) {
-    const std::int64_t h = a_.width, n = at.row * h + at.column, row = at.row + i * a_.stride;
-    bool live;
-    const Step<float, U> step = load(at, i, live);
-    float carry[U::states];
+  // What a step and the gradients through its late value read.
+  struct Inputs {
+    Step<float, U> step{}, d{};  // d: the gradients so far
+    bool live = false;
+    float carry[U::states]{}, dh = 0, vector_sums[at_least_one(U::vectors)]{};
+  };
+  // In registers at once; most gradients start as zeros.
+  static constexpr int numbers = U::inputs + U::recurrents + 2 * U::states + 2 * U::vectors +
+                                 position_vectors_of<U> + 2,
+                       late_numbers = 2 * (U::inputs + U::recurrents + U::states) + U::late + 1;
+
+  __device__ __forceinline__ void steps_of_tile(std::int64_t i, std::int64_t first, int rows) {
+    TileItems<Inputs, items_at_once(numbers)> items(place_, first, rows);
+    const auto load_step = [&](const Channel& at, Inputs& in) { load_for_step(at, i, in); };
+    items.load(load_step);
+    items.use(load_step, [&](const Channel& at, TilePlace, Inputs& in) { step(at, i, in); });
+  }
+
+  __device__ __forceinline__ void load_for_step(const Channel& at, std::int64_t i,
+                                                Inputs& in) const {
+    const std::int64_t h = a_.width, n = at.row * h + at.column;
+    in = load(at, i);
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) carry[p] = i == a_.steps - 1 ? 0.0f : carried(p, n);
-    if (g_.dh) carry[0] += g_.dh[row * h + at.column];
+    for (int p = 0; p < U::states; ++p) in.carry[p] = i == a_.steps - 1 ? 0.0f : carried(p, n);
+    if (g_.dh) in.dh = g_.dh[(at.row + i * a_.stride) * h + at.column];
+#pragma unroll
+    for (int p = 0; p < U::vectors; ++p) in.vector_sums[p] = vector_sum(at, p);
+  }
+  __device__ __forceinline__ float& vector_sum(const Channel& at, int p) const {
+    return g_.vector_sums[at.row * g_.sums_stride + p * a_.width + at.column];
+  }
+
+  // The gradients of a step without its products; the gates are recomputed.
+  __device__ __forceinline__ void step(const Channel& at, std::int64_t i, Inputs& in) {
+    const std::int64_t h = a_.width, n = at.row * h + at.column, row = at.row + i * a_.stride;
+    float(&carry)[U::states] = in.carry;
+    carry[0] += in.dh;
     Step<float, U> d{};
-    if (live) {
-      U::backward(step, carry, d);
+    if (in.live) {
+      U::backward(in.step, carry, d);
       for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
     }
+    // First what other blocks wait for. With normalization products read gradients that are not
+    // complete yet.
+    if (!p_.plan.normalizes && g_.dlate_rounded)
+      store_planes<U::late>(g_.dlate_rounded, row, at.column, h, d.late);
+    if (U::late == 0 && !p_.plan.normalizes && g_.du_rounded)
+      store_planes<U::recurrents>(g_.du_rounded, row, at.column, h, d.u);
+    store_planes<U::recurrents>(g_.du, row, at.column, h, d.u);
+    store_planes<U::late>(g_.dlate, row, at.column, h, d.late);
 #pragma unroll
     for (int p = 0; p < U::states; ++p) g_.carry[p][n] = carry[p];
 #pragma unroll
-    for (int p = 0; p < U::vectors; ++p)
-      g_.vector_sums[at.row * g_.sums_stride + p * h + at.column] += d.v[p];
+    for (int p = 0; p < U::vectors; ++p) vector_sum(at, p) = in.vector_sums[p] + d.v[p];
     store_dx<U>(g_, row, at.column, h, d.x);
-    store_planes<U::recurrents>(g_.du, row, at.column, h, d.u);
-    store_planes<U::late>(g_.dlate, row, at.column, h, d.late);
+    if (U::late == 0 && g_.dx && g_.dx_rounded)
+      store_planes<U::inputs>(g_.dx_rounded, row, at.column, h, d.x);
     store_planes<position_vectors_of<U>>(g_.dpositions, row, at.column, h, d.position);
-    // With normalization products read gradients that are not complete yet.
-    if (!p_.plan.normalizes) round_planes<U::late>(g_.dlate, row, at.column, h, g_.dlate_rounded);
-    if constexpr (U::late == 0) {
-      if (g_.dx) round_planes<U::inputs>(g_.dx, row, at.column, h, g_.dx_rounded);
-      if (!p_.plan.normalizes) round_planes<U::recurrents>(g_.du, row, at.column, h, g_.du_rounded);
-    }
   }
 
   // The gradients through the late product.
   __device__ __forceinline__ void late_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.late;
+    TileItems<Inputs, items_at_once(late_numbers)> items(place_, first, rows);
+    const auto load_late = [&](const Channel& at, Inputs& in) { load_for_late(at, i, in); };
     slice_product(l, late_, gradients<U::late>(g_.dlate, g_.dlate_rounded, i), first, rows, space_,
-                  [] {});
-    each_of_tile(place_, first, rows, [&](const Channel& at, int row_in_tile, int c) {
-      const std::int64_t n = at.row * a_.width + at.column;
-      float dvalue = output(l, space_, row_in_tile, c);
-      if (p_.cell.dropout) dvalue *= p_.cell.dropout[n];
-      if (is_rearranged())
-        p_.cell.dlate_value[n] = dvalue;
-      else
-        late_value_back(at, i, dvalue);
-    });
+                  [&] {
+                    if (!is_rearranged()) items.load(load_late);
+                  });
+    const auto dvalue = [&](const Channel& at, TilePlace place) {
+      const float sum = output(l, space_, place.row, place.channel);
+      return p_.cell.dropout ? sum * p_.cell.dropout[at.row * a_.width + at.column] : sum;
+    };
+    if (is_rearranged())
+      each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
+        p_.cell.dlate_value[at.row * a_.width + at.column] = dvalue(at, {row, c});
+      });
+    else
+      items.use(load_late, [&](const Channel& at, TilePlace place, Inputs& in) {
+        late_value_back(at, i, dvalue(at, place), in);
+      });
   }
 
   // The gradients of the late values of this block's channels, which other blocks have computed.
@@ -94,25 +133,37 @@ class Backward {
     wait();
     each_tile(place_, [&](std::int64_t first, int rows) {
       each_of_tile(place_, first, rows, [&](const Channel& at, int, int) {
-        late_value_back(at, i, __ldcg(p_.cell.dlate_value + late_place(a_, at)));
+        Inputs in;
+        load_for_late(at, i, in);
+        late_value_back(at, i, __ldcg(p_.cell.dlate_value + late_place(a_, at)), in);
       });
     });
   }
 
+  __device__ __forceinline__ void load_for_late(const Channel& at, std::int64_t i,
+                                                Inputs& in) const {
+    const std::int64_t h = a_.width, row = at.row + i * a_.stride;
+    in = load(at, i);
+    load_planes<U::inputs>(g_.dx, row, at.column, h, in.d.x);
+    load_planes<U::recurrents>(g_.du, row, at.column, h, in.d.u);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) in.carry[p] = carried(p, at.row * h + at.column);
+  }
+
   // The gradients through a late value. The gradient of a masked row stays zero.
-  __device__ __forceinline__ void late_value_back(const Channel& at, std::int64_t i, float dvalue) {
+  __device__ __forceinline__ void late_value_back(const Channel& at, std::int64_t i, float dvalue,
+                                                  Inputs& in) {
     const std::int64_t h = a_.width, n = at.row * h + at.column, row = at.row + i * a_.stride;
-    bool live;
-    const Step<float, U> step = load(at, i, live);
-    if (live) {
-      Step<float, U> d{};
-      U::late_backward(step, dvalue, d);
-      add_planes<U::inputs>(g_.dx, row, at.column, h, d.x);
-      add_planes<U::recurrents>(g_.du, row, at.column, h, d.u);
-      for (int p = 0; p < U::states; ++p) g_.carry[p][n] = carried(p, n) + d.s[p];
+    Step<float, U>& d = in.d;
+    if (in.live) U::late_backward(in.step, dvalue, d);
+    if (!p_.plan.normalizes && g_.du_rounded)
+      store_planes<U::recurrents>(g_.du_rounded, row, at.column, h, d.u);
+    if (in.live) {
+      store_planes<U::recurrents>(g_.du, row, at.column, h, d.u);
+      store_planes<U::inputs>(g_.dx, row, at.column, h, d.x);
+      for (int p = 0; p < U::states; ++p) g_.carry[p][n] = in.carry[p] + d.s[p];
     }
-    round_planes<U::inputs>(g_.dx, row, at.column, h, g_.dx_rounded);
-    if (!p_.plan.normalizes) round_planes<U::recurrents>(g_.du, row, at.column, h, g_.du_rounded);
+    if (g_.dx_rounded) store_planes<U::inputs>(g_.dx_rounded, row, at.column, h, d.x);
   }
 
   // Turns the gradients of normalized planes into those of the product (equation: layer_norm.cu).
@@ -163,16 +214,28 @@ class Backward {
     });
   }
 
-  // dh' += du U^T
+  // dh' += du U^T, and the step before.
   __device__ __forceinline__ void recurrent_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.recurrent;
+    const bool with_step = i > 0 && !is_rearranged();
+    TileItems<Inputs, items_at_once(numbers)> items(place_, first, rows);
+    const auto load_step = [&](const Channel& at, Inputs& in) { load_for_step(at, i - 1, in); };
     slice_product(l, recurrent_, gradients<U::recurrents>(g_.du, g_.du_rounded, i), first, rows,
-                  space_, [] {});
+                  space_, [&] {
+                    if (with_step) items.load(load_step);
+                  });
+    const auto dh = [&](const Channel& at, TilePlace place) {
+      const float sum = output(l, space_, place.row, place.channel);
+      return p_.cell.dropout ? sum * p_.cell.dropout[at.row * a_.width + at.column] : sum;
+    };
+    if (with_step)
+      return items.use(load_step, [&](const Channel& at, TilePlace place, Inputs& in) {
+        in.carry[0] += dh(at, place);
+        step(at, i - 1, in);
+      });
     each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
-      const std::int64_t n = at.row * a_.width + at.column;
-      const float dh = output(l, space_, row, c);
       const std::int64_t to = at.row * a_.width + channel_of(at.column);
-      g_.carry[0][to] = carried(0, to) + (p_.cell.dropout ? dh * p_.cell.dropout[n] : dh);
+      g_.carry[0][to] = carried(0, to) + dh(at, {row, c});
     });
   }
 
@@ -190,13 +253,27 @@ class Backward {
     return is_rearranged() ? __ldcg(carry) : *carry;
   }
 
-  __device__ __forceinline__ Step<float, U> load(const Channel& at, std::int64_t i,
-                                                 bool& live) const {
-    Step<float, U> step{};
-    load_step<U>(a_, at, i, true, step, live);
-    load_planes<U::vectors>(a_.vectors, 0, at.column, a_.width, step.v);
-    load_states<U>(a_, at, i, step);
-    return step;
+  __device__ __forceinline__ Inputs load(const Channel& at, std::int64_t i) const {
+    Inputs in;
+    load_step<U>(a_, at, i, true, in.step, in.live);
+    load_planes<U::vectors>(a_.vectors, 0, at.column, a_.width, in.step.v);
+    load_states<U>(a_, at, i, in.step);
+    return in;
+  }
+  __device__ __forceinline__ void prefetch_step(std::int64_t i) const {
+    each_tile(place_, [&](std::int64_t first, int rows) {
+      each_of_tile(place_, first, rows, [&](const Channel& at, int, int) {
+        const std::int64_t row = at.row + i * a_.stride;
+        prefetch_inputs<U>(a_, at, i);
+        prefetch_planes<U::recurrents>(a_.u, row, at.column, a_.width);
+        prefetch_planes<U::late>(a_.late, row, at.column, a_.width);
+        if (g_.dh) prefetch(g_.dh + row * a_.width + at.column);
+        if (i > 0)
+#pragma unroll
+          for (int p = 0; p < U::states; ++p)
+            prefetch(a_.next[p] + (row - a_.stride) * a_.width + at.column);
+      });
+    });
   }
 
   // The group's columns of the gradients of `planes` planes at step i.

@@ -69,42 +69,30 @@ class Forward {
                                           const float* bias, const RowNorm& norm, std::int64_t i,
                                           float* partial, Done done) {
     each_tile(place_, [&](std::int64_t first, int rows) {
-      constexpr int at_once =
-          places_at_once(U::inputs + U::states + U::vectors + position_vectors_of<U> + planes + 1);
-      struct {
+      struct Item {
         Inputs in;
         float value[planes];
-      } next[at_once];
-      const auto channel = [&](TilePlace at) {
-        return Channel{first + at.row, place_.first + at.channel};
       };
-      const auto load_from = [&](TilePlace from) {
-        each_of_next<at_once>(place_, from, rows, [&](int j, TilePlace place) {
-          const Channel at = channel(place);
-          next[j].in = load(at, i, is_late);
+      constexpr int numbers =
+          U::inputs + U::states + U::vectors + position_vectors_of<U> + planes + 1;
+      TileItems<Item, items_at_once(numbers)> items(place_, first, rows);
+      const auto load_item = [&](const Channel& at, Item& item) {
+        item.in = load(at, i, is_late);
 #pragma unroll
-          for (int p = 0; p < planes; ++p)
-            next[j].value[p] = bias ? bias[p * a_.width + at.column] : 0.0f;
-        });
+        for (int p = 0; p < planes; ++p)
+          item.value[p] = bias ? bias[p * a_.width + at.column] : 0.0f;
       };
-      TilePlace from = place_.begin();
       slice_product(l, weights, input, first, rows, space_, [&] {
-        if (!p_.plan.normalizes) load_from(from);
+        if (!p_.plan.normalizes) items.load(load_item);
       });
       if (p_.plan.normalizes) return store_statistics<planes>(l, y, bias, i, first, rows, partial);
-      for (;;) {
-        from = each_of_next<at_once>(place_, from, rows, [&](int j, TilePlace place) {
-          const Channel at = channel(place);
-          auto& value = next[j].value;
+      items.use(load_item, [&](const Channel& at, TilePlace place, Item& item) {
 #pragma unroll
-          for (int p = 0; p < planes; ++p)
-            value[p] += output(l, space_, place.row, p * p_.plan.channels + place.channel);
-          store_planes<planes>(y, record_row(at, i), at.column, a_.width, value);
-          done(at, next[j].in, value);
-        });
-        if (from.row >= rows) break;
-        load_from(from);
-      }
+        for (int p = 0; p < planes; ++p)
+          item.value[p] += output(l, space_, place.row, p * p_.plan.channels + place.channel);
+        store_planes<planes>(y, record_row(at, i), at.column, a_.width, item.value);
+        done(at, item.in, item.value);
+      });
     });
     if (p_.plan.normalizes) normalize<planes>(is_late, y, norm, i, partial, done);
   }

@@ -197,21 +197,53 @@ __device__ __forceinline__ void each_of_tile(const PersistentSlice& place, std::
   for (TilePlace at = place.begin(); at.row < rows; place.advance(at))
     body(Channel{first_row + at.row, place.first + at.channel}, at.row, at.channel);
 }
-/// body(number, place) for the next n of these places, of which a thread may have fewer. Returns
-/// the place after them. The loads of all n can be on their way at once.
-template <int n, class Body>
-__device__ __forceinline__ TilePlace each_of_next(const PersistentSlice& place, TilePlace at,
-                                                  int rows, Body body) {
-#pragma unroll
-  for (int j = 0; j < n; ++j) {
-    if (at.row < rows) body(j, at);
-    place.advance(at);
+/// What a thread loads for its places of a tile, for n of them at once, so that their latency is
+/// paid once.
+template <class Item, int n>
+class TileItems {
+ public:
+  __device__ __forceinline__ TileItems(const PersistentSlice& place, std::int64_t first, int rows)
+      : place_(place), first_(first), rows_(rows), at_(place.begin()) {}
+
+  /// load(channel, item) for the first n.
+  template <class Load>
+  __device__ __forceinline__ void load(Load load) {
+    each([&](int j, TilePlace at) { load(channel(at), item_[j]); });
   }
-  return at;
-}
-/// Places whose inputs a thread loads at once where each has so many numbers: registers limit them.
-constexpr int places_at_once(int numbers) {
-  return std::clamp(36 / numbers, 1, 4);
+  /// use(channel, place, item) for all, the first n of which are loaded.
+  template <class Load, class Use>
+  __device__ __forceinline__ void use(Load load, Use use) {
+    for (;;) {
+      at_ = each([&](int j, TilePlace at) { use(channel(at), at, item_[j]); });
+      if (at_.row >= rows_) return;
+      this->load(load);
+    }
+  }
+
+ private:
+  template <class Body>
+  __device__ __forceinline__ TilePlace each(Body body) {
+    TilePlace at = at_;
+#pragma unroll
+    for (int j = 0; j < n; ++j) {
+      if (at.row < rows_) body(j, at);
+      place_.advance(at);
+    }
+    return at;
+  }
+  __device__ __forceinline__ Channel channel(TilePlace at) const {
+    return {first_ + at.row, place_.first + at.channel};
+  }
+
+  const PersistentSlice& place_;
+  const std::int64_t first_;
+  const int rows_;
+  TilePlace at_;
+  Item item_[n];
+};
+/// Items at once where each has so many numbers: registers limit them.
+constexpr int items_at_once(int numbers) {
+  return std::clamp(40 / numbers, 1, 4);
 }
 
 /// Asks for memory that is read soon to be in the L2 cache.
