@@ -46,124 +46,129 @@ class Backward {
 
  private:
   // What a step and the gradients through its late value read.
-  struct Inputs {
-    Step<float, U> step{}, d{};  // d: the gradients so far
-    bool live = false;
+  struct Inputs : StepInputs<U> {
+    Step<float, U> d{};  // the gradients so far
     float carry[U::states]{}, dh = 0, vector_sums[at_least_one(U::vectors)]{};
   };
-  // In registers at once; most gradients start as zeros.
-  static constexpr int numbers = U::inputs + U::recurrents + 2 * U::states + 2 * U::vectors +
-                                 position_vectors_of<U> + 2,
-                       late_numbers = 2 * (U::inputs + U::recurrents + U::states) + U::late + 1;
-
-  __device__ __forceinline__ void steps_of_tile(std::int64_t i, std::int64_t first, int rows) {
-    TileItems<Inputs, items_at_once(numbers)> items(place_, first, rows);
-    const auto load_step = [&](const Channel& at, Inputs& in) { load_for_step(at, i, in); };
-    items.load(load_step);
-    items.use(load_step, [&](const Channel& at, TilePlace, Inputs& in) { step(at, i, in); });
+  // Numbers of them in registers; most gradients start as zeros.
+  __device__ __forceinline__ static constexpr int numbers() {
+    return U::inputs + U::recurrents + 2 * U::states + 2 * U::vectors + position_vectors_of<U> + 2;
+  }
+  __device__ __forceinline__ static constexpr int late_numbers() {
+    return 2 * (U::inputs + U::recurrents + U::states) + U::late + 1;
   }
 
-  __device__ __forceinline__ void load_for_step(const Channel& at, std::int64_t i,
+  __device__ __forceinline__ void steps_of_tile(std::int64_t i, std::int64_t first, int rows) {
+    TileItems<Inputs, items_at_once(numbers())> items(place_, first, rows);
+    const auto load_step = [&](const TileChannel& at, Inputs& in) { load_for_step(at, i, in); };
+    items.load(load_step);
+    items.use(load_step, [&](const TileChannel& at, Inputs& in) { step(at, i, in); });
+  }
+
+  __device__ __forceinline__ void load_for_step(const TileChannel& at, std::int64_t i,
                                                 Inputs& in) const {
-    const std::int64_t h = a_.width, n = at.row * h + at.column;
-    in = load(at, i);
+    in = {};
+    load(at, i, in);
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) in.carry[p] = i == a_.steps - 1 ? 0.0f : carried(p, n);
-    if (g_.dh) in.dh = g_.dh[(at.row + i * a_.stride) * h + at.column];
+    for (int p = 0; p < U::states; ++p) in.carry[p] = i == a_.steps - 1 ? 0.0f : carried(p, at);
+    if (g_.dh) in.dh = *at.of(g_.dh, i * a_.stride, a_.width);
 #pragma unroll
     for (int p = 0; p < U::vectors; ++p) in.vector_sums[p] = vector_sum(at, p);
   }
-  __device__ __forceinline__ float& vector_sum(const Channel& at, int p) const {
-    return g_.vector_sums[at.row * g_.sums_stride + p * a_.width + at.column];
+  __device__ __forceinline__ float& vector_sum(const TileChannel& at, int p) const {
+    return g_.vector_sums[(at.first + at.row) * g_.sums_stride + p * a_.width + at.column];
   }
 
   // The gradients of a step without its products; the gates are recomputed.
-  __device__ __forceinline__ void step(const Channel& at, std::int64_t i, Inputs& in) {
-    const std::int64_t h = a_.width, n = at.row * h + at.column, row = at.row + i * a_.stride;
+  __device__ __forceinline__ void step(const TileChannel& at, std::int64_t i, Inputs& in) {
+    const std::int64_t h = a_.width, before = i * a_.stride;
+    in.convert(a_);
     float(&carry)[U::states] = in.carry;
     carry[0] += in.dh;
     Step<float, U> d{};
-    if (in.live) {
+    if (in.live()) {
       U::backward(in.step, carry, d);
       for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
     }
     // First what other blocks wait for. With normalization products read gradients that are not
     // complete yet.
     if (!p_.plan.normalizes && g_.dlate_rounded)
-      store_planes<U::late>(g_.dlate_rounded, row, at.column, h, d.late);
+      at.store<U::late>(g_.dlate_rounded, before, h, d.late);
     if (U::late == 0 && !p_.plan.normalizes && g_.du_rounded)
-      store_planes<U::recurrents>(g_.du_rounded, row, at.column, h, d.u);
-    store_planes<U::recurrents>(g_.du, row, at.column, h, d.u);
-    store_planes<U::late>(g_.dlate, row, at.column, h, d.late);
+      at.store<U::recurrents>(g_.du_rounded, before, h, d.u);
+    at.store<U::recurrents>(g_.du, before, h, d.u);
+    at.store<U::late>(g_.dlate, before, h, d.late);
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) g_.carry[p][n] = carry[p];
+    for (int p = 0; p < U::states; ++p) *at.of(g_.carry[p], 0, h) = carry[p];
 #pragma unroll
     for (int p = 0; p < U::vectors; ++p) vector_sum(at, p) = in.vector_sums[p] + d.v[p];
-    store_dx<U>(g_, row, at.column, h, d.x);
-    if (U::late == 0 && g_.dx && g_.dx_rounded)
-      store_planes<U::inputs>(g_.dx_rounded, row, at.column, h, d.x);
-    store_planes<position_vectors_of<U>>(g_.dpositions, row, at.column, h, d.position);
+    if (U::late > 0 || g_.dx) at.store<U::inputs>(g_.dx, before, h, d.x);
+    if (U::late == 0 && g_.dx_rounded) at.store<U::inputs>(g_.dx_rounded, before, h, d.x);
+    at.store<position_vectors_of<U>>(g_.dpositions, before, h, d.position);
   }
 
   // The gradients through the late product.
   __device__ __forceinline__ void late_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.late;
-    TileItems<Inputs, items_at_once(late_numbers)> items(place_, first, rows);
-    const auto load_late = [&](const Channel& at, Inputs& in) { load_for_late(at, i, in); };
-    slice_product(l, late_, gradients<U::late>(g_.dlate, g_.dlate_rounded, i), first, rows, space_,
-                  [&] {
-                    if (!is_rearranged()) items.load(load_late);
-                  });
-    const auto dvalue = [&](const Channel& at, TilePlace place) {
-      const float sum = output(l, space_, place.row, place.channel);
-      return p_.cell.dropout ? sum * p_.cell.dropout[at.row * a_.width + at.column] : sum;
-    };
+    TileItems<Inputs, items_at_once(late_numbers())> items(place_, first, rows);
+    const auto load_late = [&](const TileChannel& at, Inputs& in) { load_for_late(at, i, in); };
+    slice_product<SliceLimits<Number>::max_backward>(
+        l, late_, gradients<U::late>(g_.dlate, g_.dlate_rounded, i), first, rows, space_, [&] {
+          if (!is_rearranged()) items.load(load_late);
+        });
     if (is_rearranged())
-      each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
-        p_.cell.dlate_value[at.row * a_.width + at.column] = dvalue(at, {row, c});
+      each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+        *at.of(p_.cell.dlate_value, 0, a_.width) = dropped(l, at);
       });
     else
-      items.use(load_late, [&](const Channel& at, TilePlace place, Inputs& in) {
-        late_value_back(at, i, dvalue(at, place), in);
+      items.use(load_late, [&](const TileChannel& at, Inputs& in) {
+        late_value_back(at, i, dropped(l, at), in);
       });
+  }
+  // An output of the last product, with the dropout of what the product of the forward pass read.
+  __device__ __forceinline__ float dropped(const SliceLayout& l, const TileChannel& at) const {
+    const float sum = output(l, space_, at.row, at.channel);
+    return p_.cell.dropout ? sum * *at.of(p_.cell.dropout, 0, a_.width) : sum;
   }
 
   // The gradients of the late values of this block's channels, which other blocks have computed.
   __device__ __forceinline__ void take_late_values(std::int64_t i) {
     wait();
     each_tile(place_, [&](std::int64_t first, int rows) {
-      each_of_tile(place_, first, rows, [&](const Channel& at, int, int) {
+      each_of_tile(place_, first, rows, [&](const TileChannel& at) {
         Inputs in;
         load_for_late(at, i, in);
-        late_value_back(at, i, __ldcg(p_.cell.dlate_value + late_place(a_, at)), in);
+        late_value_back(at, i, __ldcg(p_.cell.dlate_value + late_place(a_, at.at(0))), in);
       });
     });
   }
 
-  __device__ __forceinline__ void load_for_late(const Channel& at, std::int64_t i,
+  __device__ __forceinline__ void load_for_late(const TileChannel& at, std::int64_t i,
                                                 Inputs& in) const {
-    const std::int64_t h = a_.width, row = at.row + i * a_.stride;
-    in = load(at, i);
-    load_planes<U::inputs>(g_.dx, row, at.column, h, in.d.x);
-    load_planes<U::recurrents>(g_.du, row, at.column, h, in.d.u);
+    const std::int64_t h = a_.width, before = i * a_.stride;
+    in = {};
+    load(at, i, in);
+    at.load<U::inputs>(g_.dx, before, h, in.d.x);
+    at.load<U::recurrents>(g_.du, before, h, in.d.u);
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) in.carry[p] = carried(p, at.row * h + at.column);
+    for (int p = 0; p < U::states; ++p) in.carry[p] = carried(p, at);
   }
 
   // The gradients through a late value. The gradient of a masked row stays zero.
-  __device__ __forceinline__ void late_value_back(const Channel& at, std::int64_t i, float dvalue,
-                                                  Inputs& in) {
-    const std::int64_t h = a_.width, n = at.row * h + at.column, row = at.row + i * a_.stride;
+  __device__ __forceinline__ void late_value_back(const TileChannel& at, std::int64_t i,
+                                                  float dvalue, Inputs& in) {
+    const std::int64_t h = a_.width, before = i * a_.stride;
+    in.convert(a_);
     Step<float, U>& d = in.d;
-    if (in.live) U::late_backward(in.step, dvalue, d);
+    if (in.live()) U::late_backward(in.step, dvalue, d);
     if (!p_.plan.normalizes && g_.du_rounded)
-      store_planes<U::recurrents>(g_.du_rounded, row, at.column, h, d.u);
-    if (in.live) {
-      store_planes<U::recurrents>(g_.du, row, at.column, h, d.u);
-      store_planes<U::inputs>(g_.dx, row, at.column, h, d.x);
-      for (int p = 0; p < U::states; ++p) g_.carry[p][n] = in.carry[p] + d.s[p];
+      at.store<U::recurrents>(g_.du_rounded, before, h, d.u);
+    if (in.live()) {
+      at.store<U::recurrents>(g_.du, before, h, d.u);
+      at.store<U::inputs>(g_.dx, before, h, d.x);
+      for (int p = 0; p < U::states; ++p) *at.of(g_.carry[p], 0, h) = in.carry[p] + d.s[p];
     }
-    if (g_.dx_rounded) store_planes<U::inputs>(g_.dx_rounded, row, at.column, h, d.x);
+    if (g_.dx_rounded) at.store<U::inputs>(g_.dx_rounded, before, h, d.x);
   }
 
   // Turns the gradients of normalized planes into those of the product (equation: layer_norm.cu).
@@ -195,15 +200,15 @@ class Backward {
     const float inverse = 1.0f / static_cast<float>(h);
     each_tile(place_, [&](std::int64_t first, int rows) {
       exchange.get(first, rows, of_rows, [](auto slices) { return join_sums(slices); });
-      each_of_tile(place_, first, rows, [&](const Channel& at, int row_in_tile, int) {
-        const std::int64_t row = at.row + i * a_.stride;
+      each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+        const std::int64_t row = at.at(i * a_.stride).row;
 #pragma unroll
         for (int p = 0; p < planes; ++p) {
           const std::int64_t n = in_planes(row, p, at.column), of_plane = p * h + at.column,
-                             of_sum = at.row * norm.sums_stride + of_plane;
+                             of_sum = (first + at.row) * norm.sums_stride + of_plane;
           const float d = dy[n], normal = norm.normal[n],
-                      mean = of_rows[(row_in_tile * planes + p) * 2] * inverse,
-                      along = of_rows[(row_in_tile * planes + p) * 2 + 1] * inverse;
+                      mean = of_rows[(at.row * planes + p) * 2] * inverse,
+                      along = of_rows[(at.row * planes + p) * 2 + 1] * inverse;
           norm.gain_sums[of_sum] += d * normal;
           norm.norm_bias_sums[of_sum] += d;
           dy[n] = norm.rstd[row * planes + p] * (d * norm.gain[of_plane] - mean - normal * along);
@@ -218,24 +223,21 @@ class Backward {
   __device__ __forceinline__ void recurrent_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.recurrent;
     const bool with_step = i > 0 && !is_rearranged();
-    TileItems<Inputs, items_at_once(numbers)> items(place_, first, rows);
-    const auto load_step = [&](const Channel& at, Inputs& in) { load_for_step(at, i - 1, in); };
-    slice_product(l, recurrent_, gradients<U::recurrents>(g_.du, g_.du_rounded, i), first, rows,
-                  space_, [&] {
-                    if (with_step) items.load(load_step);
-                  });
-    const auto dh = [&](const Channel& at, TilePlace place) {
-      const float sum = output(l, space_, place.row, place.channel);
-      return p_.cell.dropout ? sum * p_.cell.dropout[at.row * a_.width + at.column] : sum;
-    };
+    TileItems<Inputs, items_at_once(numbers())> items(place_, first, rows);
+    const auto load_step = [&](const TileChannel& at, Inputs& in) { load_for_step(at, i - 1, in); };
+    slice_product<SliceLimits<Number>::max_backward>(
+        l, recurrent_, gradients<U::recurrents>(g_.du, g_.du_rounded, i), first, rows, space_, [&] {
+          if (with_step) items.load(load_step);
+        });
     if (with_step)
-      return items.use(load_step, [&](const Channel& at, TilePlace place, Inputs& in) {
-        in.carry[0] += dh(at, place);
+      return items.use(load_step, [&](const TileChannel& at, Inputs& in) {
+        in.carry[0] += dropped(l, at);
         step(at, i - 1, in);
       });
-    each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
-      const std::int64_t to = at.row * a_.width + channel_of(at.column);
-      g_.carry[0][to] = carried(0, to) + dh(at, {row, c});
+    each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+      TileChannel to = at;
+      to.column = channel_of(at.column);
+      *to.of(g_.carry[0], 0, a_.width) = carried(0, to) + dropped(l, at);
     });
   }
 
@@ -243,35 +245,32 @@ class Backward {
     return a_.late_groups > 1;
   }
   // The channel in a place of the rearranged row.
-  __device__ __forceinline__ std::int64_t channel_of(std::int64_t place) const {
-    const auto k = static_cast<std::int32_t>(place), groups = p_.plan.groups;
-    return is_rearranged() ? k % groups * p_.plan.group_width + k / groups : k;
+  __device__ __forceinline__ std::int32_t channel_of(std::int32_t place) const {
+    const std::int32_t groups = p_.plan.groups;
+    return is_rearranged() ? place % groups * p_.plan.group_width + place / groups : place;
   }
   // The carry of a channel, to which another block may have added.
-  __device__ __forceinline__ float carried(int state, std::int64_t n) const {
-    const float* const carry = g_.carry[state] + n;
+  __device__ __forceinline__ float carried(int state, const TileChannel& at) const {
+    const float* const carry = at.of(g_.carry[state], 0, a_.width);
     return is_rearranged() ? __ldcg(carry) : *carry;
   }
 
-  __device__ __forceinline__ Inputs load(const Channel& at, std::int64_t i) const {
-    Inputs in;
-    load_step<U>(a_, at, i, true, in.step, in.live);
-    load_planes<U::vectors>(a_.vectors, 0, at.column, a_.width, in.step.v);
-    load_states<U>(a_, at, i, in.step);
-    return in;
+  __device__ __forceinline__ void load(const TileChannel& at, std::int64_t i, Inputs& in) const {
+    in.load(a_, at, i);
+    at.load<U::recurrents>(a_.u, i * a_.stride, a_.width, in.step.u);
+    at.load<U::late>(a_.late, i * a_.stride, a_.width, in.step.late);
   }
   __device__ __forceinline__ void prefetch_step(std::int64_t i) const {
+    const std::int64_t h = a_.width, before = i * a_.stride;
     each_tile(place_, [&](std::int64_t first, int rows) {
-      each_of_tile(place_, first, rows, [&](const Channel& at, int, int) {
-        const std::int64_t row = at.row + i * a_.stride;
-        prefetch_inputs<U>(a_, at, i);
-        prefetch_planes<U::recurrents>(a_.u, row, at.column, a_.width);
-        prefetch_planes<U::late>(a_.late, row, at.column, a_.width);
-        if (g_.dh) prefetch(g_.dh + row * a_.width + at.column);
+      each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+        Inputs::prefetch(a_, at, i);
+        at.prefetch<U::recurrents>(a_.u, before, h);
+        at.prefetch<U::late>(a_.late, before, h);
+        if (g_.dh) at.prefetch<1>(g_.dh, before, h);
         if (i > 0)
 #pragma unroll
-          for (int p = 0; p < U::states; ++p)
-            prefetch(a_.next[p] + (row - a_.stride) * a_.width + at.column);
+          for (int p = 0; p < U::states; ++p) at.prefetch<1>(a_.next[p], before - a_.stride, h);
       });
     });
   }

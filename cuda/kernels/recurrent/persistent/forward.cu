@@ -26,8 +26,9 @@ class Forward {
         recurrent_product(i);
       else  // the late value of a channel depends on its own states alone
         each_tile(place_, [&](std::int64_t first, int rows) {
-          each_of_tile(place_, first, rows, [&](const Channel& at, int, int) {
-            Inputs in = load(at, i, false);
+          each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+            Inputs in;
+            load(at, i, false, in);
             recurrent_done(at, i, in, {});
           });
         });
@@ -43,21 +44,17 @@ class Forward {
   }
 
  private:
-  // What a step reads beside the product that it waits for.
-  struct Inputs {
-    Step<float, U> step{};
-    bool live = false;
-  };
+  using Inputs = StepInputs<U>;
 
   __device__ __forceinline__ void recurrent_product(std::int64_t i) {
     product<U::recurrents>(
         p_.plan.recurrent, recurrent_, states_before(i), false, a_.u, a_.u_bias, a_.u_norm, i,
         partial(),
-        [&](const Channel& at, Inputs& in, const auto& u) { recurrent_done(at, i, in, u); });
+        [&](const TileChannel& at, Inputs& in, const auto& u) { recurrent_done(at, i, in, u); });
   }
   __device__ __forceinline__ void late_product(std::int64_t i) {
     product<U::late>(p_.plan.late, late_, late_values(i), true, a_.late, a_.late_bias, a_.late_norm,
-                     i, late_partial(), [&](const Channel& at, Inputs& in, const auto& late) {
+                     i, late_partial(), [&](const TileChannel& at, Inputs& in, const auto& late) {
                        late_done(at, i, in, late);
                      });
   }
@@ -76,21 +73,21 @@ class Forward {
       constexpr int numbers =
           U::inputs + U::states + U::vectors + position_vectors_of<U> + planes + 1;
       TileItems<Item, items_at_once(numbers)> items(place_, first, rows);
-      const auto load_item = [&](const Channel& at, Item& item) {
-        item.in = load(at, i, is_late);
+      const auto load_item = [&](const TileChannel& at, Item& item) {
+        load(at, i, is_late, item.in);
 #pragma unroll
         for (int p = 0; p < planes; ++p)
           item.value[p] = bias ? bias[p * a_.width + at.column] : 0.0f;
       };
-      slice_product(l, weights, input, first, rows, space_, [&] {
+      slice_product<SliceLimits<Number>::max_columns>(l, weights, input, first, rows, space_, [&] {
         if (!p_.plan.normalizes) items.load(load_item);
       });
       if (p_.plan.normalizes) return store_statistics<planes>(l, y, bias, i, first, rows, partial);
-      items.use(load_item, [&](const Channel& at, TilePlace place, Item& item) {
+      items.use(load_item, [&](const TileChannel& at, Item& item) {
 #pragma unroll
         for (int p = 0; p < planes; ++p)
-          item.value[p] += output(l, space_, place.row, p * p_.plan.channels + place.channel);
-        store_planes<planes>(y, record_row(at, i), at.column, a_.width, item.value);
+          item.value[p] += output(l, space_, at.row, p * p_.plan.channels + at.channel);
+        at.store<planes>(y, record(i), a_.width, item.value);
         done(at, item.in, item.value);
       });
     });
@@ -106,11 +103,11 @@ class Forward {
       const float sum = output(l, space_, row, p * p_.plan.channels + c);
       return bias ? sum + bias[p * a_.width + place_.first + c] : sum;
     };
-    each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
+    each_of_tile(place_, first, rows, [&](const TileChannel& at) {
       float values[planes];
 #pragma unroll
-      for (int p = 0; p < planes; ++p) values[p] = value(row, p, c);
-      store_planes<planes>(y, record_row(at, i), at.column, a_.width, values);
+      for (int p = 0; p < planes; ++p) values[p] = value(at.row, p, at.channel);
+      at.store<planes>(y, record(i), a_.width, values);
     });
     using Exchange = RowExchange<planes>;
     Exchange(p_.plan, place_, partial).put(first, rows, [&](int row, int p) {
@@ -129,22 +126,23 @@ class Forward {
     const auto h = static_cast<float>(a_.width);
     each_tile(place_, [&](std::int64_t first, int rows) {
       exchange.get(first, rows, statistics, [&](auto slices) { return join_means(h, slices); });
-      each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
-        const std::int64_t in_record = record_row(at, i);
+      each_of_tile(place_, first, rows, [&](const TileChannel& at) {
         float values[planes], normal[planes];
-        load_planes<planes>(y, in_record, at.column, a_.width, values);
+        at.load<planes>(y, record(i), a_.width, values);
 #pragma unroll
         for (int p = 0; p < planes; ++p) {
-          const float mean = statistics[(row * planes + p) * 2],
-                      rstd = statistics[(row * planes + p) * 2 + 1];
+          const float mean = statistics[(at.row * planes + p) * 2],
+                      rstd = statistics[(at.row * planes + p) * 2 + 1];
           normal[p] = (values[p] - mean) * rstd;
           const std::int64_t n = p * a_.width + at.column;
           values[p] = normal[p] * norm.gain[n] + norm.norm_bias[n];
-          if (norm.rstd && exchange.is_first() && c == 0) norm.rstd[in_record * planes + p] = rstd;
+          if (norm.rstd && exchange.is_first() && at.channel == 0)
+            norm.rstd[at.at(record(i)).row * planes + p] = rstd;
         }
-        if (norm.normal) store_planes<planes>(norm.normal, in_record, at.column, a_.width, normal);
-        store_planes<planes>(y, in_record, at.column, a_.width, values);
-        Inputs in = load(at, i, is_late);
+        if (norm.normal) at.store<planes>(norm.normal, record(i), a_.width, normal);
+        at.store<planes>(y, record(i), a_.width, values);
+        Inputs in;
+        load(at, i, is_late, in);
         done(at, in, values);
       });
       __syncthreads();  // the statistics have been read
@@ -152,24 +150,26 @@ class Forward {
   }
 
   // h'U is complete: the late value, or the step.
-  __device__ __forceinline__ void recurrent_done(const Channel& at, std::int64_t i, Inputs& in,
+  __device__ __forceinline__ void recurrent_done(const TileChannel& at, std::int64_t i, Inputs& in,
                                                  const float (&u)[at_least_one(U::recurrents)]) {
     Step<float, U>& step = in.step;
 #pragma unroll
     for (int p = 0; p < U::recurrents; ++p) step.u[p] = u[p];
-    const std::int64_t n = place_of({record_row(at, i), at.column});
-    const float factor = p_.cell.dropout ? p_.cell.dropout[place_of(at)] : 1.0f;
-    if (U::recurrents > 0 && p_.cell.rearranged) p_.cell.rearranged[n] = step.s[0] * factor;
+    const float factor = p_.cell.dropout ? *read_by_products(p_.cell.dropout, at, 0) : 1.0f;
+    if (U::recurrents > 0 && p_.cell.rearranged)
+      *read_by_products(p_.cell.rearranged, at, record(i)) = step.s[0] * factor;
     if constexpr (U::late > 0) {
+      in.convert(a_);
       const float value = U::late_value(step) * factor;
-      p_.cell.late_value[n] = value;
-      if (a_.late_value_rounded) assign(a_.late_value_rounded[n], value);
+      *read_by_products(p_.cell.late_value, at, record(i)) = value;
+      if (a_.late_value_rounded)
+        assign(*read_by_products(a_.late_value_rounded, at, record(i)), value);
     } else {
       finish(at, i, in);
     }
   }
 
-  __device__ __forceinline__ void late_done(const Channel& at, std::int64_t i, Inputs& in,
+  __device__ __forceinline__ void late_done(const TileChannel& at, std::int64_t i, Inputs& in,
                                             const float (&late)[at_least_one(U::late)]) {
 #pragma unroll
     for (int p = 0; p < U::late; ++p) in.step.late[p] = late[p];
@@ -177,30 +177,28 @@ class Forward {
   }
 
   // What a step reads without its products; `with_u`: and the recurrent product as it is recorded.
-  __device__ __forceinline__ Inputs load(const Channel& at, std::int64_t i, bool with_u) const {
-    Inputs in;
-    load_inputs<U>(a_, at, i, in.step, in.live);
-    load_planes<U::vectors>(a_.vectors, 0, at.column, a_.width, in.step.v);
-    load_states<U>(a_, at, i, in.step);
-    if (with_u) load_planes<U::recurrents>(a_.u, record_row(at, i), at.column, a_.width, in.step.u);
-    return in;
+  __device__ __forceinline__ void load(const TileChannel& at, std::int64_t i, bool with_u,
+                                       Inputs& in) const {
+    in.load(a_, at, i);
+    if (with_u) at.load<U::recurrents>(a_.u, record(i), a_.width, in.step.u);
   }
   __device__ __forceinline__ void prefetch_step(std::int64_t i) const {
     each_tile(place_, [&](std::int64_t first, int rows) {
       each_of_tile(place_, first, rows,
-                   [&](const Channel& at, int, int) { prefetch_inputs<U>(a_, at, i); });
+                   [&](const TileChannel& at) { Inputs::prefetch(a_, at, i); });
     });
   }
 
-  __device__ __forceinline__ void finish(const Channel& at, std::int64_t i, const Inputs& in) {
+  __device__ __forceinline__ void finish(const TileChannel& at, std::int64_t i, Inputs& in) {
+    in.convert(a_);
     float state[U::states];
 #pragma unroll
     for (int p = 0; p < U::states; ++p) state[p] = in.step.s[p];
-    if (in.live) U::forward(in.step, state);
-    const std::int64_t n = (at.row + i * a_.stride) * a_.width + at.column;
+    if (in.live()) U::forward(in.step, state);
+    const std::int64_t before = i * a_.stride;
+    if (a_.next_rounded) assign(*at.of(a_.next_rounded, before, a_.width), state[0]);
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) a_.next[p][n] = state[p];
-    if (a_.next_rounded) assign(a_.next_rounded[n], state[0]);
+    for (int p = 0; p < U::states; ++p) *at.of(a_.next[p], before, a_.width) = state[p];
   }
 
   // What products read before step i.
@@ -234,12 +232,16 @@ class Forward {
     return in;
   }
 
-  // In the row that products read.
-  __device__ __forceinline__ std::int64_t place_of(const Channel& at) const {
-    return a_.late_groups > 1 ? late_place(a_, at) : at.row * a_.width + at.column;
+  // The element of a channel in rows as products read them.
+  template <class T>
+  __device__ __forceinline__ T* read_by_products(T* rows, const TileChannel& at,
+                                                 std::int64_t before) const {
+    return a_.late_groups > 1 ? rows + late_place(a_, at.at(before))
+                              : at.of(rows, before, a_.width);
   }
-  __device__ __forceinline__ std::int64_t record_row(const Channel& at, std::int64_t i) const {
-    return at.row + i * p_.cell.record_stride;
+  // The rows of the record before step i.
+  __device__ __forceinline__ std::int64_t record(std::int64_t i) const {
+    return i * p_.cell.record_stride;
   }
 
   __device__ __forceinline__ void wait() const {

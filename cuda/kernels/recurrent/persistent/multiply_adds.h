@@ -68,7 +68,7 @@ class MultiplyAdds {
 
 /// Multiplies rows [first, first + rows) of the input, at most tile_rows, with the slice. Returns
 /// with the sums in `space`, where output() reads them; barriers before and after are included.
-template <class Between>
+template <int max_columns, class Between>
 __device__ __forceinline__ void slice_product(const SliceLayout& l, const float* weights,
                                               const SliceInput& in, std::int64_t first, int rows,
                                               unsigned char* space, Between between) {

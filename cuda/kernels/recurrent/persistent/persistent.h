@@ -189,13 +189,63 @@ __device__ __forceinline__ void load_slice(const SliceLayout& l, const Persisten
   }
 }
 
-/// body(sentence, channel of the row, row of the tile, channel of the slice) for the sentences and
-/// channels of a tile: each always on the same thread.
+/// Asks for memory that is read soon to be in the L2 cache.
+template <class T>
+__device__ __forceinline__ void prefetch(const T* from) {
+#if defined(__CUDACC__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+#else
+  static_cast<void>(from);
+#endif
+}
+
+/// A sentence and a channel of a tile. Addresses are a part that all channels of a tile share and
+/// an offset of 32 bits.
+struct TileChannel {
+  std::int64_t first;    ///< sentence of the tile
+  std::int32_t row;      ///< from it on
+  std::int32_t column;   ///< channel of the row
+  std::int32_t channel;  ///< of the slice
+
+  /// As the step-by-step kernels name it, `before` rows later.
+  __device__ __forceinline__ Channel at(std::int64_t before) const {
+    return {first + row + before, column};
+  }
+  /// The first of `planes` numbers, each h after the one before, in rows of planes * h.
+  template <int planes = 1, class T>
+  __device__ __forceinline__ T* of(T* rows, std::int64_t before, std::int64_t h) const {
+    return rows + (first + before) * planes * h +
+           (row * planes * static_cast<std::int32_t>(h) + column);
+  }
+  template <int planes, class T, std::size_t n>
+  __device__ __forceinline__ void load(const T* rows, std::int64_t before, std::int64_t h,
+                                       float (&to)[n]) const {
+    const T* const from = of<planes>(rows, before, h);
+#pragma unroll
+    for (int p = 0; p < planes; ++p) to[p] = as_float(from[p * static_cast<std::int32_t>(h)]);
+  }
+  template <int planes, class T, std::size_t n>
+  __device__ __forceinline__ void store(T* rows, std::int64_t before, std::int64_t h,
+                                        const float (&from)[n]) const {
+    T* const to = of<planes>(rows, before, h);
+#pragma unroll
+    for (int p = 0; p < planes; ++p) assign(to[p * static_cast<std::int32_t>(h)], from[p]);
+  }
+  template <int planes, class T>
+  __device__ __forceinline__ void prefetch(const T* rows, std::int64_t before,
+                                           std::int64_t h) const {
+    const T* const from = of<planes>(rows, before, h);
+#pragma unroll
+    for (int p = 0; p < planes; ++p) nmt::cuda::prefetch(from + p * static_cast<std::int32_t>(h));
+  }
+};
+
+/// body(channel) for the sentences and channels of a tile: each always on the same thread.
 template <class Body>
-__device__ __forceinline__ void each_of_tile(const PersistentSlice& place, std::int64_t first_row,
+__device__ __forceinline__ void each_of_tile(const PersistentSlice& place, std::int64_t first,
                                              int rows, Body body) {
   for (TilePlace at = place.begin(); at.row < rows; place.advance(at))
-    body(Channel{first_row + at.row, place.first + at.channel}, at.row, at.channel);
+    body(TileChannel{first, at.row, place.first + at.channel, at.channel});
 }
 /// What a thread loads for its places of a tile, for n of them at once, so that their latency is
 /// paid once.
@@ -210,11 +260,11 @@ class TileItems {
   __device__ __forceinline__ void load(Load load) {
     each([&](int j, TilePlace at) { load(channel(at), item_[j]); });
   }
-  /// use(channel, place, item) for all, the first n of which are loaded.
+  /// use(channel, item) for all, the first n of which are loaded.
   template <class Load, class Use>
   __device__ __forceinline__ void use(Load load, Use use) {
     for (;;) {
-      at_ = each([&](int j, TilePlace at) { use(channel(at), at, item_[j]); });
+      at_ = each([&](int j, TilePlace at) { use(channel(at), item_[j]); });
       if (at_.row >= rows_) return;
       this->load(load);
     }
@@ -231,8 +281,8 @@ class TileItems {
     }
     return at;
   }
-  __device__ __forceinline__ Channel channel(TilePlace at) const {
-    return {first_ + at.row, place_.first + at.channel};
+  __device__ __forceinline__ TileChannel channel(TilePlace at) const {
+    return {first_, at.row, place_.first + at.channel, at.channel};
   }
 
   const PersistentSlice& place_;
@@ -241,35 +291,60 @@ class TileItems {
   TilePlace at_;
   Item item_[n];
 };
+/// What a step reads of other layers, and its states: numbers as they stand in memory, since a
+/// conversion would wait for them.
+template <class U>
+struct StepInputs {
+  Step<float, U> step{};
+  float mask = 1;
+
+  __device__ __forceinline__ static bool is_rounded(const UnitSteps& a) {
+    return U::late == 0 && !a.x;
+  }
+  __device__ __forceinline__ void load(const UnitSteps& a, const TileChannel& at, std::int64_t i) {
+    const std::int64_t h = a.width, before = i * a.stride;
+    if (a.mask) mask = a.mask[at.first + before + at.row];
+    if (is_rounded(a)) {
+      const Bfloat16* const x = at.of<U::inputs>(a.x_rounded, before, h);
+#pragma unroll
+      for (int p = 0; p < U::inputs; ++p)
+        step.x[p] = std::bit_cast<float>(std::uint32_t{x[p * static_cast<std::int32_t>(h)]});
+    } else {
+      at.load<U::inputs>(a.x, before, h, step.x);
+    }
+    if constexpr (position_vectors_of < U >> 0) {
+      const std::int64_t position = a.position + (a.stride < 0 ? -i : i);
+      load_planes<position_vectors_of<U>>(
+          a.positions, position < a.position_rows ? position : a.position_rows - 1, at.column, h,
+          step.position);
+    }
+    load_planes<U::vectors>(a.vectors, 0, at.column, h, step.v);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p)
+      step.s[p] = *at.of(i == 0 ? a.previous[p] : a.next[p], i == 0 ? 0 : before - a.stride, h);
+  }
+  /// Converts what load() has read.
+  __device__ __forceinline__ void convert(const UnitSteps& a) {
+    if (!is_rounded(a)) return;
+#pragma unroll
+    for (int p = 0; p < U::inputs; ++p)
+      step.x[p] = as_float(static_cast<Bfloat16>(std::bit_cast<std::uint32_t>(step.x[p])));
+  }
+  __device__ __forceinline__ bool live() const {
+    return mask != 0.0f;
+  }
+
+  __device__ __forceinline__ static void prefetch(const UnitSteps& a, const TileChannel& at,
+                                                  std::int64_t i) {
+    if (is_rounded(a))
+      at.prefetch<U::inputs>(a.x_rounded, i * a.stride, a.width);
+    else
+      at.prefetch<U::inputs>(a.x, i * a.stride, a.width);
+  }
+};
 /// Items at once where each has so many numbers: registers limit them.
 constexpr int items_at_once(int numbers) {
   return std::clamp(40 / numbers, 1, 4);
-}
-
-/// Asks for memory that is read soon to be in the L2 cache.
-template <class T>
-__device__ __forceinline__ void prefetch(const T* from) {
-#if defined(__CUDACC__)
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
-#else
-  static_cast<void>(from);
-#endif
-}
-template <int planes, class T>
-__device__ __forceinline__ void prefetch_planes(const T* from, std::int64_t row,
-                                                std::int64_t column, std::int64_t h) {
-#pragma unroll
-  for (int p = 0; p < planes; ++p) prefetch(from + (row * planes + p) * h + column);
-}
-/// The inputs of step i for a channel.
-template <class U>
-__device__ __forceinline__ void prefetch_inputs(const UnitSteps& a, const Channel& at,
-                                                std::int64_t i) {
-  const std::int64_t row = at.row + i * a.stride;
-  if (U::late > 0 || a.x)
-    prefetch_planes<U::inputs>(a.x, row, at.column, a.width);
-  else
-    prefetch_planes<U::inputs>(a.x_rounded, row, at.column, a.width);
 }
 
 /// body(first sentence, rows) for the tiles of a block's sentences.

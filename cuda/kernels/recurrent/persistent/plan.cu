@@ -14,13 +14,14 @@ namespace {
 
 // The products of a pass for each channel of a slice.
 struct PassShape {
+  bool backward;
   std::int64_t columns, depth, late_columns, late_depth;
 };
 
 PassShape pass_of(const CellShape& cell, bool backward) {
   const std::int64_t r = cell.unit->recurrents, l = cell.unit->late, n = cell.width / cell.groups;
-  if (backward) return {r > 0 ? 1 : 0, r * n, l > 0 ? 1 : 0, l * n};
-  return {r, n, l, n};
+  if (backward) return {true, r > 0 ? 1 : 0, r * n, l > 0 ? 1 : 0, l * n};
+  return {false, r, n, l, n};
 }
 
 // Clock cycles that a block takes for a tile of rows, from peak rates of an H100: 24 bytes per
@@ -55,8 +56,9 @@ std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t gro
                                         std::int64_t batch, const DeviceLimits& limits) {
   std::optional<PersistentPlan> best;
   double least = std::numeric_limits<double>::infinity();
-  std::int64_t most = std::min<std::int64_t>(
-      group_width, SliceLimits<Number>::max_columns / std::max(shape.columns, shape.late_columns));
+  using Limits = SliceLimits<Number>;
+  const std::int64_t columns = shape.backward ? Limits::max_backward : Limits::max_columns;
+  std::int64_t most = std::min(group_width, columns / std::max(shape.columns, shape.late_columns));
   if (limits.channels > 0) most = std::min(most, limits.channels);
   for (std::int64_t channels = most; channels > 0; --channels) {
     const std::int64_t slices = divide_up(group_width, channels);

@@ -24,16 +24,16 @@ struct alignas(16) Piece {
 };
 
 /// Numbers to whose multiples the columns and the depth are padded with zeros, and the largest
-/// number of columns.
+/// number of columns forward and backward; registers limit it.
 template <class Number>
 struct SliceLimits;
 template <>
 struct SliceLimits<float> {
-  static constexpr int column_step = 4, depth_step = 4, max_columns = 64;
+  static constexpr int column_step = 4, depth_step = 4, max_columns = 64, max_backward = 64;
 };
 template <>
 struct SliceLimits<Bfloat16> {
-  static constexpr int column_step = 16, depth_step = 32, max_columns = 96;
+  static constexpr int column_step = 16, depth_step = 32, max_columns = 96, max_backward = 48;
 };
 
 constexpr int chunk_bytes = 512;  ///< float32: of k that are staged of each row
@@ -62,7 +62,7 @@ struct SliceLayout {
   }
 };
 
-/// The layout of a product; more columns than SliceLimits::max_columns are not possible.
+/// The layout of a product; more columns than SliceLimits allow are not possible.
 template <class Number>
 SliceLayout slice_layout(std::int64_t columns, std::int64_t depth) {
   using Limits = SliceLimits<Number>;

@@ -45,6 +45,7 @@ __device__ __forceinline__ void store_piece(const SliceLayout& l, std::int32_t n
   to[4 * warp_size + 2] = pairs.w;
 }
 
+template <int max_columns>
 class TensorCores {
  public:
   __device__ __forceinline__ TensorCores(const SliceLayout& l, const SliceInput& in,
@@ -84,7 +85,7 @@ class TensorCores {
 
   // The sums of all warps, written row by row.
   __device__ __forceinline__ void store() {
-    constexpr int at_once = tiles_at_once / row_tiles, rounds = max_tiles / at_once;
+    constexpr int at_once = tiles_at_once / row_tiles, rounds = (max_tiles + at_once - 1) / at_once;
     float4* const parts = reinterpret_cast<float4*>(space_);
     float4 result[rounds];
     const int own = warp() / row_tiles, own_rows = warp() % row_tiles;
@@ -95,10 +96,10 @@ class TensorCores {
       for (int j = 0; j < at_once; ++j)
 #pragma unroll
         for (int i = 0; i < row_tiles; ++i) {
+          if (round * at_once + j >= max_tiles || !has(round * at_once + j, i)) continue;
           const float(&sum)[4] = sum_[round * at_once + j][i];
-          if (has(round * at_once + j, i))
-            parts[(warp() * tiles_at_once + row_tiles * j + i) * warp_size + lane()] = {
-                sum[0], sum[1], sum[2], sum[3]};
+          parts[(warp() * tiles_at_once + row_tiles * j + i) * warp_size + lane()] = {
+              sum[0], sum[1], sum[2], sum[3]};
         }
       __syncthreads();
       if (has(round * at_once + own, own_rows)) {
@@ -129,8 +130,7 @@ class TensorCores {
 
  private:
   static constexpr int block_depth = SliceLimits<Bfloat16>::depth_step,
-                       max_tiles = SliceLimits<Bfloat16>::max_columns / 16,
-                       row_tiles = tile_rows / 8;
+                       max_tiles = max_columns / 16, row_tiles = tile_rows / 8;
   static constexpr int stages = 4;  // blocks of k on their way
 
   // Rows g, g + 8, g + 16 and g + 24 of a block of k; from: row g.
@@ -197,12 +197,12 @@ class TensorCores {
 /// Multiplies rows [first, first + rows) of the input, at most tile_rows, with the slice. Returns
 /// with the sums in `space`, where output() reads them; barriers before and after are included.
 /// between() is called between the loads of the input and the sum over the warps.
-template <class Between>
+template <int max_columns, class Between>
 __device__ __forceinline__ void slice_product(const SliceLayout& l, const Bfloat16* weights,
                                               const SliceInput& in, std::int64_t first, int rows,
                                               unsigned char* space, Between between) {
   __syncthreads();  // the space has been read
-  TensorCores product(l, in, first, rows, space);
+  TensorCores<max_columns> product(l, in, first, rows, space);
   product.multiply(weights);
   between();
   __syncthreads();
