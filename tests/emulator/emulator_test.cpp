@@ -177,42 +177,34 @@ TEST_F(Emulator, BlocksMeet) {
 }
 
 TEST_F(Emulator, TensorCoresMultiply) {
-  std::vector<std::uint16_t> a(256), b(256);
-  std::vector<float> expected(256);
+  std::vector<std::uint16_t> a(256), b(128);
+  std::vector<float> expected(128);
   Rng rng(7);
-  for (std::size_t i = 0; i < 256; ++i) {
-    a[i] = kernels::to_bf16(static_cast<float>(rng.uniform()) - 0.5f);
-    b[i] = kernels::to_bf16(static_cast<float>(rng.uniform()) - 0.5f);
-  }
+  for (auto* const values : {&a, &b})
+    for (std::uint16_t& x : *values) x = kernels::to_bf16(static_cast<float>(rng.uniform()) - 0.5f);
   for (std::size_t i = 0; i < 16; ++i)
-    for (std::size_t j = 0; j < 16; ++j) {
+    for (std::size_t j = 0; j < 8; ++j) {
       double sum = 0;
       for (std::size_t k = 0; k < 16; ++k)
         sum += double{kernels::from_bf16(a[i * 16 + k])} * kernels::from_bf16(b[j * 16 + k]);
-      expected[i * 16 + j] = static_cast<float>(sum);
+      expected[i * 8 + j] = static_cast<float>(sum);
     }
   const auto send = [&](const std::vector<std::uint16_t>& values) {
-    std::vector<float> bits(128);
-    std::memcpy(bits.data(), values.data(), 512);
+    std::vector<float> bits(values.size() / 2);
+    std::memcpy(bits.data(), values.data(), values.size() * 2);
     return reinterpret_cast<const unsigned short*>(floats(bits));
   };
   const unsigned short *const da = send(a), *const db = send(b);
-  // The emulated device memory is less aligned than a device's.
-  float* const room = floats(std::vector<float>(256 + 8));
-  float* const c = room + (32 - reinterpret_cast<std::uintptr_t>(room) % 32) % 32 / sizeof(float);
+  float* const c = floats(std::vector<float>(128));
   const auto run = [&](TileFault fault) {
     const std::string message = message_of([&] { multiply_tile(cuda_, fault, da, db, c); });
     return message.empty() ? "" : message;
   };
   EXPECT_EQ(run(TileFault::none), "");
-  EXPECT_THAT(host(c, 256), testing::Pointwise(testing::FloatNear(1e-6f), expected));
+  EXPECT_THAT(host(c, 128), testing::Pointwise(testing::FloatNear(1e-6f), expected));
   EXPECT_THAT(run(TileFault::half_warp), testing::HasSubstr("deadlock"));
-  EXPECT_THAT(run(TileFault::misaligned), testing::HasSubstr("no multiple of 32 bytes"));
-  EXPECT_THAT(run(TileFault::stride), testing::HasSubstr("no multiple of 16 bytes apart"));
-  EXPECT_EQ(run(TileFault::knows_layout), "");
-  EXPECT_THAT(host(c, 256), testing::Not(testing::Pointwise(testing::FloatNear(1e-6f), expected)));
-  EXPECT_EQ(run(TileFault::unset_accumulator), "");
-  EXPECT_THAT(host(c, 256), testing::Each(testing::IsNan()));
+  EXPECT_EQ(run(TileFault::layout), "");
+  EXPECT_THAT(host(c, 128), testing::Not(testing::Pointwise(testing::FloatNear(1e-6f), expected)));
 }
 
 TEST_F(Emulator, UnwrittenSharedMemoryIsNoNumber) {

@@ -112,33 +112,18 @@ __global__ void readers_kernel(bool faulty, unsigned* counter, float* x, float* 
 
 __global__ void tile_kernel(int fault_number, const unsigned short* a, const unsigned short* b,
                             float* c) {
-  namespace wmma = nvcuda::wmma;
   const auto fault = static_cast<TileFault>(fault_number);
-  NMT_SHARED(tile_a, unsigned short[17 * 24]);
-  NMT_SHARED(tile_b, unsigned short[17 * 24]);
-  const int stride = fault == TileFault::stride ? 20 : 24;
-  for (int i = static_cast<int>(threadIdx.x); i < 17 * 24; i += 32) {
-    const int row = i / stride, column = i % stride;
-    const bool inside = row < 16 && column < 16;
-    tile_a[i] = inside ? a[row * 16 + column] : 0;
-    tile_b[i] = inside ? b[row * 16 + column] : 0;
-  }
-  __syncthreads();
   if (fault == TileFault::half_warp && threadIdx.x >= 16) return;
-  const auto* const from = reinterpret_cast<const __nv_bfloat16*>(tile_a);
-  wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, wmma::row_major> x;
-  wmma::fragment<wmma::matrix_b, 16, 16, 16, __nv_bfloat16, wmma::col_major> y;
-  wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
-  wmma::load_matrix_sync(x, fault == TileFault::misaligned ? from + 8 : from,
-                         static_cast<unsigned>(stride));
-  wmma::load_matrix_sync(y, reinterpret_cast<const __nv_bfloat16*>(tile_b),
-                         static_cast<unsigned>(stride));
-  if (fault != TileFault::unset_accumulator) wmma::fill_fragment(sum, 0.0f);
-  wmma::mma_sync(sum, x, y, sum);
-  if (fault != TileFault::knows_layout)
-    return wmma::store_matrix_sync(c, sum, 16, wmma::mem_row_major);
-  for (int e = 0; e < sum.num_elements; ++e)
-    c[static_cast<int>(threadIdx.x) * sum.num_elements + e] = sum.x[e];
+  const auto pair = [](const unsigned short* from) {
+    return from[0] | static_cast<unsigned>(from[1]) << 16;
+  };
+  const unsigned row = threadIdx.x / 4, k = threadIdx.x % 4 * 2;
+  std::array<unsigned, 4> x{pair(a + row * 16 + k), pair(a + (row + 8) * 16 + k),
+                            pair(a + row * 16 + k + 8), pair(a + (row + 8) * 16 + k + 8)};
+  if (fault == TileFault::layout) std::swap(x[1], x[2]);
+  float sum[4] = {};
+  emulator::multiply_tile(sum, x, {pair(b + row * 16 + k), pair(b + row * 16 + k + 8)});
+  for (unsigned i = 0; i < 4; ++i) c[(row + i / 2 * 8) * 8 + k + i % 2] = sum[i];
 }
 
 __global__ void shared_kernel(std::size_t bytes) {

@@ -56,14 +56,11 @@ void meet_in_pairs(const Cuda& cuda, bool faulty, unsigned* counters, float* x, 
 void write_after_readers(const Cuda& cuda, bool faulty, int blocks, unsigned* counter, float* x,
                          float* out);
 
-/// c = a b, 16 x 16, by tensor cores: a by rows, b by columns, in bfloat16.
+/// c = a b, 16 x 8, by tensor cores: a [16][16] by rows, b [8][16] by columns, in bfloat16.
 enum class TileFault {
   none,
-  half_warp,         ///< only half of the lanes compute
-  misaligned,        ///< the address of a is no multiple of 32 bytes
-  stride,            ///< rows that are no multiple of 16 bytes apart
-  knows_layout,      ///< takes element e of a lane for that of row lane / 2
-  unset_accumulator  ///< a fragment that is not set
+  half_warp,  ///< only half of the lanes compute
+  layout      ///< takes the second pair of a lane for one of the same row
 };
 void multiply_tile(const Cuda& cuda, TileFault fault, const unsigned short* a,
                    const unsigned short* b, float* c);

@@ -59,25 +59,11 @@ void blocks_barrier(const void* counter, unsigned count, bool leads, std::source
 
 // ---- tensor cores (mma.h) ----
 
-constexpr int fragment_side = 16, fragment_elements = 8;  ///< elements of a lane
-enum class FragmentUse { a, b, accumulator };
-struct FragmentPlace {
-  int row, column;
-};
-/// The place in its matrix of an element of a lane's fragment.
-constexpr FragmentPlace fragment_place(FragmentUse use, int lane, int element) {
-  const int step = use == FragmentUse::a ? 37 : use == FragmentUse::b ? 91 : 53;
-  const int place = (lane * fragment_elements + element) * step % (fragment_side * fragment_side);
-  return {place / fragment_side, place % fragment_side};
-}
-/// A lane's part of an operation on a warp's matrices: an access to memory, or d = a b + c.
+/// A lane's part of a product of tiles, 16 x 16 by 16 x 8: sum += a b.
 struct MatrixOperation {
-  enum Kind { memory, multiply } kind = memory;
-  const void* address = nullptr;
-  std::size_t stride = 0, size = 0;  ///< elements between rows or columns; bytes of an element
-  const std::uint16_t *a = nullptr, *b = nullptr;
-  const float* c = nullptr;
-  float* d = nullptr;
+  const unsigned* a = nullptr;  ///< 4 pairs of bfloat16
+  const unsigned* b = nullptr;  ///< 2 pairs
+  float* sum = nullptr;         ///< 4 numbers
 };
 void matrix_operation(const MatrixOperation& operation, std::source_location at);
 

@@ -6,46 +6,34 @@
 namespace nmt::emulator {
 namespace {
 
-constexpr int side = fragment_side, elements = fragment_elements;
-
-float from_bits(std::uint16_t bits) {
+float from_bits(unsigned bits) {
   return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
-}
-
-const char* check_memory(const MatrixOperation& operation) {
-  if (reinterpret_cast<std::uintptr_t>(operation.address) % 32 != 0)
-    return "a matrix operation at an address that is no multiple of 32 bytes";
-  return operation.stride * operation.size % 16 == 0
-             ? nullptr
-             : "a matrix operation with rows that are no multiple of 16 bytes apart";
 }
 
 }  // namespace
 
-const char* run_matrix_operation(const std::array<const MatrixOperation*, warp_size>& lanes) {
-  const MatrixOperation& first = *lanes[0];
-  for (const MatrixOperation* lane : lanes)
-    if (!lane || lane->kind != first.kind || lane->address != first.address ||
-        lane->stride != first.stride)
-      return "a matrix operation that differs between lanes";
-  if (first.kind == MatrixOperation::memory) return check_memory(first);
-  float a[side][side], b[side][side];
-  for (int lane = 0; lane < warp_size; ++lane)
-    for (int e = 0; e < elements; ++e) {
-      const auto [i, k] = fragment_place(FragmentUse::a, lane, e);
-      a[i][k] = from_bits(lanes[static_cast<std::size_t>(lane)]->a[e]);
-      const auto [kb, j] = fragment_place(FragmentUse::b, lane, e);
-      b[kb][j] = from_bits(lanes[static_cast<std::size_t>(lane)]->b[e]);
+// The figures of the PTX manual: "Matrix Fragments for mma.m16n8k16 with floating point type".
+void run_matrix_operation(const std::array<const MatrixOperation*, warp_size>& lanes) {
+  float a[16][16], b[16][8];
+  const auto number = [](const unsigned* pairs, int i) {
+    return from_bits(pairs[i / 2] >> i % 2 * 16 & 0xFFFF);
+  };
+  for (int lane = 0; lane < warp_size; ++lane) {
+    const MatrixOperation& of_lane = *lanes[static_cast<std::size_t>(lane)];
+    const int group = lane / 4, thread = lane % 4;
+    for (int i = 0; i < 8; ++i) {
+      const bool lower = i / 2 % 2 == 1;
+      a[group + (lower ? 8 : 0)][thread * 2 + i % 2 + (i >= 4 ? 8 : 0)] = number(of_lane.a, i);
     }
+    for (int i = 0; i < 4; ++i)
+      b[thread * 2 + i % 2 + (i >= 2 ? 8 : 0)][group] = number(of_lane.b, i);
+  }
   for (int lane = 0; lane < warp_size; ++lane)
-    for (int e = 0; e < elements; ++e) {
-      const auto [i, j] = fragment_place(FragmentUse::accumulator, lane, e);
-      const MatrixOperation& of_lane = *lanes[static_cast<std::size_t>(lane)];
-      float sum = of_lane.c[e];
-      for (int k = 0; k < side; ++k) sum = std::fma(a[i][k], b[k][j], sum);
-      of_lane.d[e] = sum;
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / 4 + (i >= 2 ? 8 : 0), column = lane % 4 * 2 + i % 2;
+      float& sum = lanes[static_cast<std::size_t>(lane)]->sum[i];
+      for (int k = 0; k < 16; ++k) sum = std::fma(a[row][k], b[k][column], sum);
     }
-  return nullptr;
 }
 
 }  // namespace nmt::emulator

@@ -9,7 +9,7 @@
 
 namespace nmt::emulator {
 
-/// Makes the operation of a warp, lane by lane; null, or what is wrong with it.
-const char* run_matrix_operation(const std::array<const MatrixOperation*, warp_size>& lanes);
+/// Makes the operation of a warp.
+void run_matrix_operation(const std::array<const MatrixOperation*, warp_size>& lanes);
 
 }  // namespace nmt::emulator

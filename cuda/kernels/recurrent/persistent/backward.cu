@@ -20,10 +20,9 @@ class Backward {
   }
 
   __device__ __forceinline__ void run() {
-    for (std::int64_t i = a_.steps - 1; i >= 0; --i) {
-      each_tile(place_, [&](std::int64_t first, int rows) {
-        each_of_tile(place_, first, rows, [&](const Channel& at, int, int) { step(at, i); });
-      });
+    const std::int64_t last = a_.steps - 1;
+    each_tile(place_, [&](std::int64_t first, int rows) { steps_of_tile(last, first, rows); });
+    for (std::int64_t i = last; i >= 0; --i) {
       if constexpr (U::late > 0) {
         if (p_.plan.normalizes)
           normalize<U::late>(g_.dlate, a_.late_norm, g_.dlate_rounded, i, late_partial());
@@ -34,84 +33,142 @@ class Backward {
       if constexpr (U::recurrents > 0) {
         if (p_.plan.normalizes)
           normalize<U::recurrents>(g_.du, a_.u_norm, g_.du_rounded, i, p_.cell.partial);
+        if (i > 1) prefetch_step(i - 2);  // step i - 1 follows the product of step i at once
         wait();
         each_tile(place_, [&](std::int64_t first, int rows) { recurrent_tile(i, first, rows); });
-        if (is_rearranged() && i > 0) wait();  // other blocks add to the carry of a channel
+        if (i == 0 || !is_rearranged()) continue;
+        wait();  // other blocks add to the carry of a channel
       }
+      if (i > 0)
+        each_tile(place_, [&](std::int64_t first, int rows) { steps_of_tile(i - 1, first, rows); });
     }
   }
 
  private:
-  // The gradients of a step without its products; the gates are recomputed.
-  __device__ __forceinline__ void step(const Channel& at, std::int64_t i) {
-    const std::int64_t h = a_.width, n = at.row * h + at.column, row = at.row + i * a_.stride;
-    bool live;
-    const Step<float, U> step = load(at, i, live);
-    float carry[U::states];
+  // What a step and the gradients through its late value read.
+  struct Inputs : StepInputs<U> {
+    Step<float, U> d{};  // the gradients so far
+    float carry[U::states]{}, dh = 0, vector_sums[at_least_one(U::vectors)]{};
+  };
+  // Numbers of them in registers; most gradients start as zeros.
+  __device__ __forceinline__ static constexpr int numbers() {
+    return U::inputs + U::recurrents + 2 * U::states + 2 * U::vectors + position_vectors_of<U> + 2;
+  }
+  __device__ __forceinline__ static constexpr int late_numbers() {
+    return 2 * (U::inputs + U::recurrents + U::states) + U::late + 1;
+  }
+
+  __device__ __forceinline__ void steps_of_tile(std::int64_t i, std::int64_t first, int rows) {
+    TileItems<Inputs, items_at_once(numbers())> items(place_, first, rows);
+    const auto load_step = [&](const TileChannel& at, Inputs& in) { load_for_step(at, i, in); };
+    items.load(load_step);
+    items.use(load_step, [&](const TileChannel& at, Inputs& in) { step(at, i, in); });
+  }
+
+  __device__ __forceinline__ void load_for_step(const TileChannel& at, std::int64_t i,
+                                                Inputs& in) const {
+    in = {};
+    load(at, i, in);
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) carry[p] = i == a_.steps - 1 ? 0.0f : carried(p, n);
-    if (g_.dh) carry[0] += g_.dh[row * h + at.column];
+    for (int p = 0; p < U::states; ++p) in.carry[p] = i == a_.steps - 1 ? 0.0f : carried(p, at);
+    if (g_.dh) in.dh = *at.of(g_.dh, i * a_.stride, a_.width);
+#pragma unroll
+    for (int p = 0; p < U::vectors; ++p) in.vector_sums[p] = vector_sum(at, p);
+  }
+  __device__ __forceinline__ float& vector_sum(const TileChannel& at, int p) const {
+    return g_.vector_sums[(at.first + at.row) * g_.sums_stride + p * a_.width + at.column];
+  }
+
+  // The gradients of a step without its products; the gates are recomputed.
+  __device__ __forceinline__ void step(const TileChannel& at, std::int64_t i, Inputs& in) {
+    const std::int64_t h = a_.width, before = i * a_.stride;
+    in.convert(a_);
+    float(&carry)[U::states] = in.carry;
+    carry[0] += in.dh;
     Step<float, U> d{};
-    if (live) {
-      U::backward(step, carry, d);
+    if (in.live()) {
+      U::backward(in.step, carry, d);
       for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
     }
+    // First what other blocks wait for. With normalization products read gradients that are not
+    // complete yet.
+    if (!p_.plan.normalizes && g_.dlate_rounded)
+      at.store<U::late>(g_.dlate_rounded, before, h, d.late);
+    if (U::late == 0 && !p_.plan.normalizes && g_.du_rounded)
+      at.store<U::recurrents>(g_.du_rounded, before, h, d.u);
+    at.store<U::recurrents>(g_.du, before, h, d.u);
+    at.store<U::late>(g_.dlate, before, h, d.late);
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) g_.carry[p][n] = carry[p];
+    for (int p = 0; p < U::states; ++p) *at.of(g_.carry[p], 0, h) = carry[p];
 #pragma unroll
-    for (int p = 0; p < U::vectors; ++p)
-      g_.vector_sums[at.row * g_.sums_stride + p * h + at.column] += d.v[p];
-    store_dx<U>(g_, row, at.column, h, d.x);
-    store_planes<U::recurrents>(g_.du, row, at.column, h, d.u);
-    store_planes<U::late>(g_.dlate, row, at.column, h, d.late);
-    store_planes<position_vectors_of<U>>(g_.dpositions, row, at.column, h, d.position);
-    // With normalization products read gradients that are not complete yet.
-    if (!p_.plan.normalizes) round_planes<U::late>(g_.dlate, row, at.column, h, g_.dlate_rounded);
-    if constexpr (U::late == 0) {
-      if (g_.dx) round_planes<U::inputs>(g_.dx, row, at.column, h, g_.dx_rounded);
-      if (!p_.plan.normalizes) round_planes<U::recurrents>(g_.du, row, at.column, h, g_.du_rounded);
-    }
+    for (int p = 0; p < U::vectors; ++p) vector_sum(at, p) = in.vector_sums[p] + d.v[p];
+    if (U::late > 0 || g_.dx) at.store<U::inputs>(g_.dx, before, h, d.x);
+    if (U::late == 0 && g_.dx_rounded) at.store<U::inputs>(g_.dx_rounded, before, h, d.x);
+    at.store<position_vectors_of<U>>(g_.dpositions, before, h, d.position);
   }
 
   // The gradients through the late product.
   __device__ __forceinline__ void late_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.late;
-    slice_product(l, late_, gradients<U::late>(g_.dlate, g_.dlate_rounded, i), first, rows, space_);
-    each_of_tile(place_, first, rows, [&](const Channel& at, int row_in_tile, int c) {
-      const std::int64_t n = at.row * a_.width + at.column;
-      float dvalue = output(l, space_, row_in_tile, c);
-      if (p_.cell.dropout) dvalue *= p_.cell.dropout[n];
-      if (is_rearranged())
-        p_.cell.dlate_value[n] = dvalue;
-      else
-        late_value_back(at, i, dvalue);
-    });
+    TileItems<Inputs, items_at_once(late_numbers())> items(place_, first, rows);
+    const auto load_late = [&](const TileChannel& at, Inputs& in) { load_for_late(at, i, in); };
+    slice_product<SliceLimits<Number>::max_backward>(
+        l, late_, gradients<U::late>(g_.dlate, g_.dlate_rounded, i), first, rows, space_, [&] {
+          if (!is_rearranged()) items.load(load_late);
+        });
+    if (is_rearranged())
+      each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+        *at.of(p_.cell.dlate_value, 0, a_.width) = dropped(l, at);
+      });
+    else
+      items.use(load_late, [&](const TileChannel& at, Inputs& in) {
+        late_value_back(at, i, dropped(l, at), in);
+      });
+  }
+  // An output of the last product, with the dropout of what the product of the forward pass read.
+  __device__ __forceinline__ float dropped(const SliceLayout& l, const TileChannel& at) const {
+    const float sum = output(l, space_, at.row, at.channel);
+    return p_.cell.dropout ? sum * *at.of(p_.cell.dropout, 0, a_.width) : sum;
   }
 
   // The gradients of the late values of this block's channels, which other blocks have computed.
   __device__ __forceinline__ void take_late_values(std::int64_t i) {
     wait();
     each_tile(place_, [&](std::int64_t first, int rows) {
-      each_of_tile(place_, first, rows, [&](const Channel& at, int, int) {
-        late_value_back(at, i, __ldcg(p_.cell.dlate_value + late_place(a_, at)));
+      each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+        Inputs in;
+        load_for_late(at, i, in);
+        late_value_back(at, i, __ldcg(p_.cell.dlate_value + late_place(a_, at.at(0))), in);
       });
     });
   }
 
+  __device__ __forceinline__ void load_for_late(const TileChannel& at, std::int64_t i,
+                                                Inputs& in) const {
+    const std::int64_t h = a_.width, before = i * a_.stride;
+    in = {};
+    load(at, i, in);
+    at.load<U::inputs>(g_.dx, before, h, in.d.x);
+    at.load<U::recurrents>(g_.du, before, h, in.d.u);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) in.carry[p] = carried(p, at);
+  }
+
   // The gradients through a late value. The gradient of a masked row stays zero.
-  __device__ __forceinline__ void late_value_back(const Channel& at, std::int64_t i, float dvalue) {
-    const std::int64_t h = a_.width, n = at.row * h + at.column, row = at.row + i * a_.stride;
-    bool live;
-    const Step<float, U> step = load(at, i, live);
-    if (live) {
-      Step<float, U> d{};
-      U::late_backward(step, dvalue, d);
-      add_planes<U::inputs>(g_.dx, row, at.column, h, d.x);
-      add_planes<U::recurrents>(g_.du, row, at.column, h, d.u);
-      for (int p = 0; p < U::states; ++p) g_.carry[p][n] = carried(p, n) + d.s[p];
+  __device__ __forceinline__ void late_value_back(const TileChannel& at, std::int64_t i,
+                                                  float dvalue, Inputs& in) {
+    const std::int64_t h = a_.width, before = i * a_.stride;
+    in.convert(a_);
+    Step<float, U>& d = in.d;
+    if (in.live()) U::late_backward(in.step, dvalue, d);
+    if (!p_.plan.normalizes && g_.du_rounded)
+      at.store<U::recurrents>(g_.du_rounded, before, h, d.u);
+    if (in.live()) {
+      at.store<U::recurrents>(g_.du, before, h, d.u);
+      at.store<U::inputs>(g_.dx, before, h, d.x);
+      for (int p = 0; p < U::states; ++p) *at.of(g_.carry[p], 0, h) = in.carry[p] + d.s[p];
     }
-    round_planes<U::inputs>(g_.dx, row, at.column, h, g_.dx_rounded);
-    if (!p_.plan.normalizes) round_planes<U::recurrents>(g_.du, row, at.column, h, g_.du_rounded);
+    if (g_.dx_rounded) at.store<U::inputs>(g_.dx_rounded, before, h, d.x);
   }
 
   // Turns the gradients of normalized planes into those of the product (equation: layer_norm.cu).
@@ -143,15 +200,15 @@ class Backward {
     const float inverse = 1.0f / static_cast<float>(h);
     each_tile(place_, [&](std::int64_t first, int rows) {
       exchange.get(first, rows, of_rows, [](auto slices) { return join_sums(slices); });
-      each_of_tile(place_, first, rows, [&](const Channel& at, int row_in_tile, int) {
-        const std::int64_t row = at.row + i * a_.stride;
+      each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+        const std::int64_t row = at.at(i * a_.stride).row;
 #pragma unroll
         for (int p = 0; p < planes; ++p) {
           const std::int64_t n = in_planes(row, p, at.column), of_plane = p * h + at.column,
-                             of_sum = at.row * norm.sums_stride + of_plane;
+                             of_sum = (first + at.row) * norm.sums_stride + of_plane;
           const float d = dy[n], normal = norm.normal[n],
-                      mean = of_rows[(row_in_tile * planes + p) * 2] * inverse,
-                      along = of_rows[(row_in_tile * planes + p) * 2 + 1] * inverse;
+                      mean = of_rows[(at.row * planes + p) * 2] * inverse,
+                      along = of_rows[(at.row * planes + p) * 2 + 1] * inverse;
           norm.gain_sums[of_sum] += d * normal;
           norm.norm_bias_sums[of_sum] += d;
           dy[n] = norm.rstd[row * planes + p] * (d * norm.gain[of_plane] - mean - normal * along);
@@ -162,16 +219,25 @@ class Backward {
     });
   }
 
-  // dh' += du U^T
+  // dh' += du U^T, and the step before.
   __device__ __forceinline__ void recurrent_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.recurrent;
-    slice_product(l, recurrent_, gradients<U::recurrents>(g_.du, g_.du_rounded, i), first, rows,
-                  space_);
-    each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
-      const std::int64_t n = at.row * a_.width + at.column;
-      const float dh = output(l, space_, row, c);
-      const std::int64_t to = at.row * a_.width + channel_of(at.column);
-      g_.carry[0][to] = carried(0, to) + (p_.cell.dropout ? dh * p_.cell.dropout[n] : dh);
+    const bool with_step = i > 0 && !is_rearranged();
+    TileItems<Inputs, items_at_once(numbers())> items(place_, first, rows);
+    const auto load_step = [&](const TileChannel& at, Inputs& in) { load_for_step(at, i - 1, in); };
+    slice_product<SliceLimits<Number>::max_backward>(
+        l, recurrent_, gradients<U::recurrents>(g_.du, g_.du_rounded, i), first, rows, space_, [&] {
+          if (with_step) items.load(load_step);
+        });
+    if (with_step)
+      return items.use(load_step, [&](const TileChannel& at, Inputs& in) {
+        in.carry[0] += dropped(l, at);
+        step(at, i - 1, in);
+      });
+    each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+      TileChannel to = at;
+      to.column = channel_of(at.column);
+      *to.of(g_.carry[0], 0, a_.width) = carried(0, to) + dropped(l, at);
     });
   }
 
@@ -179,23 +245,34 @@ class Backward {
     return a_.late_groups > 1;
   }
   // The channel in a place of the rearranged row.
-  __device__ __forceinline__ std::int64_t channel_of(std::int64_t place) const {
-    const auto k = static_cast<std::int32_t>(place), groups = p_.plan.groups;
-    return is_rearranged() ? k % groups * p_.plan.group_width + k / groups : k;
+  __device__ __forceinline__ std::int32_t channel_of(std::int32_t place) const {
+    const std::int32_t groups = p_.plan.groups;
+    return is_rearranged() ? place % groups * p_.plan.group_width + place / groups : place;
   }
   // The carry of a channel, to which another block may have added.
-  __device__ __forceinline__ float carried(int state, std::int64_t n) const {
-    const float* const carry = g_.carry[state] + n;
+  __device__ __forceinline__ float carried(int state, const TileChannel& at) const {
+    const float* const carry = at.of(g_.carry[state], 0, a_.width);
     return is_rearranged() ? __ldcg(carry) : *carry;
   }
 
-  __device__ __forceinline__ Step<float, U> load(const Channel& at, std::int64_t i,
-                                                 bool& live) const {
-    Step<float, U> step{};
-    load_step<U>(a_, at, i, true, step, live);
-    load_planes<U::vectors>(a_.vectors, 0, at.column, a_.width, step.v);
-    load_states<U>(a_, at, i, step);
-    return step;
+  __device__ __forceinline__ void load(const TileChannel& at, std::int64_t i, Inputs& in) const {
+    in.load(a_, at, i);
+    at.load<U::recurrents>(a_.u, i * a_.stride, a_.width, in.step.u);
+    at.load<U::late>(a_.late, i * a_.stride, a_.width, in.step.late);
+  }
+  __device__ __forceinline__ void prefetch_step(std::int64_t i) const {
+    const std::int64_t h = a_.width, before = i * a_.stride;
+    each_tile(place_, [&](std::int64_t first, int rows) {
+      each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+        Inputs::prefetch(a_, at, i);
+        at.prefetch<U::recurrents>(a_.u, before, h);
+        at.prefetch<U::late>(a_.late, before, h);
+        if (g_.dh) at.prefetch<1>(g_.dh, before, h);
+        if (i > 0)
+#pragma unroll
+          for (int p = 0; p < U::states; ++p) at.prefetch<1>(a_.next[p], before - a_.stride, h);
+      });
+    });
   }
 
   // The group's columns of the gradients of `planes` planes at step i.

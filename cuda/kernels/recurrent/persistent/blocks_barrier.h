@@ -15,12 +15,15 @@ __device__ __forceinline__ void blocks_barrier(unsigned* counter, unsigned block
   constexpr unsigned arrived = 0x80000000u;
   __syncthreads();
   if (threadIdx.x == 0) {
-    __threadfence();
-    const unsigned before = atomicAdd(counter, leads ? arrived - (blocks - 1) : 1u);
-    const volatile unsigned* const now = counter;
-    while (((before ^ *now) & arrived) == 0) {
-    }
-    __threadfence();
+    const unsigned add = leads ? arrived - (blocks - 1) : 1u;
+    unsigned before, now;
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(counter), "r"(add)
+                 : "memory");
+    do {
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
+    } while (((before ^ now) & arrived) == 0);
   }
   __syncthreads();
 #else

@@ -26,19 +26,17 @@ class Forward {
         recurrent_product(i);
       else  // the late value of a channel depends on its own states alone
         each_tile(place_, [&](std::int64_t first, int rows) {
-          each_of_tile(place_, first, rows,
-                       [&](const Channel& at, int, int) { recurrent_done(at, i, {}); });
+          each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+            Inputs in;
+            load(at, i, false, in);
+            recurrent_done(at, i, in, {});
+          });
         });
       if constexpr (U::late > 0) {
         wait();
-        const auto done = [&](const Channel& at, const auto& late) { late_done(at, i, late); };
-        each_tile(place_, [&](std::int64_t first, int rows) {
-          slice_product(p_.plan.late, late_, late_values(i), first, rows, space_);
-          product_done<U::late>(p_.plan.late, a_.late, a_.late_bias, i, first, rows, late_partial(),
-                                done);
-        });
-        if (p_.plan.normalizes) normalize<U::late>(a_.late, a_.late_norm, i, late_partial(), done);
+        late_product(i);
       }
+      if (i + 1 < a_.steps) prefetch_step(i + 1);
       // Without a recurrent product no block reads the next states of another one. It may still
       // read the late values, whose memory the next step uses where it is not recorded.
       if (i + 1 < a_.steps && (U::recurrents > 0 || p_.cell.record_stride == 0)) wait();
@@ -46,121 +44,161 @@ class Forward {
   }
 
  private:
+  using Inputs = StepInputs<U>;
+
   __device__ __forceinline__ void recurrent_product(std::int64_t i) {
-    const auto done = [&](const Channel& at, const auto& u) { recurrent_done(at, i, u); };
-    each_tile(place_, [&](std::int64_t first, int rows) {
-      slice_product(p_.plan.recurrent, recurrent_, states_before(i), first, rows, space_);
-      product_done<U::recurrents>(p_.plan.recurrent, a_.u, a_.u_bias, i, first, rows, partial(),
-                                  done);
-    });
-    if (p_.plan.normalizes) normalize<U::recurrents>(a_.u, a_.u_norm, i, partial(), done);
+    product<U::recurrents>(
+        p_.plan.recurrent, recurrent_, states_before(i), false, a_.u, a_.u_bias, a_.u_norm, i,
+        partial(),
+        [&](const TileChannel& at, Inputs& in, const auto& u) { recurrent_done(at, i, in, u); });
+  }
+  __device__ __forceinline__ void late_product(std::int64_t i) {
+    product<U::late>(p_.plan.late, late_, late_values(i), true, a_.late, a_.late_bias, a_.late_norm,
+                     i, late_partial(), [&](const TileChannel& at, Inputs& in, const auto& late) {
+                       late_done(at, i, in, late);
+                     });
   }
 
-  // Stores the product of a tile with its bias, and calls done(channel, values) or, where it is
-  // still to be normalized, stores the statistics of the slice.
+  // Stores a product with its bias, normalized or not, and calls done(channel, inputs, values).
   template <int planes, class Done>
-  __device__ __forceinline__ void product_done(const SliceLayout& l, float* y, const float* bias,
-                                               std::int64_t i, std::int64_t first, int rows,
-                                               float* partial, Done done) {
+  __device__ __forceinline__ void product(const SliceLayout& l, const Number* weights,
+                                          const SliceInput& input, bool is_late, float* y,
+                                          const float* bias, const RowNorm& norm, std::int64_t i,
+                                          float* partial, Done done) {
+    each_tile(place_, [&](std::int64_t first, int rows) {
+      struct Item {
+        Inputs in;
+        float value[planes];
+      };
+      constexpr int numbers =
+          U::inputs + U::states + U::vectors + position_vectors_of<U> + planes + 1;
+      TileItems<Item, items_at_once(numbers)> items(place_, first, rows);
+      const auto load_item = [&](const TileChannel& at, Item& item) {
+        load(at, i, is_late, item.in);
+#pragma unroll
+        for (int p = 0; p < planes; ++p)
+          item.value[p] = bias ? bias[p * a_.width + at.column] : 0.0f;
+      };
+      slice_product<SliceLimits<Number>::max_columns>(l, weights, input, first, rows, space_, [&] {
+        if (!p_.plan.normalizes) items.load(load_item);
+      });
+      if (p_.plan.normalizes) return store_statistics<planes>(l, y, bias, i, first, rows, partial);
+      items.use(load_item, [&](const TileChannel& at, Item& item) {
+#pragma unroll
+        for (int p = 0; p < planes; ++p)
+          item.value[p] += output(l, space_, at.row, p * p_.plan.channels + at.channel);
+        at.store<planes>(y, record(i), a_.width, item.value);
+        done(at, item.in, item.value);
+      });
+    });
+    if (p_.plan.normalizes) normalize<planes>(is_late, y, norm, i, partial, done);
+  }
+
+  // Stores the product of a tile, which is still to be normalized, and the statistics of its slice.
+  template <int planes>
+  __device__ __forceinline__ void store_statistics(const SliceLayout& l, float* y,
+                                                   const float* bias, std::int64_t i,
+                                                   std::int64_t first, int rows, float* partial) {
     const auto value = [&](int row, int p, int c) {
       const float sum = output(l, space_, row, p * p_.plan.channels + c);
       return bias ? sum + bias[p * a_.width + place_.first + c] : sum;
     };
-    each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
+    each_of_tile(place_, first, rows, [&](const TileChannel& at) {
       float values[planes];
 #pragma unroll
-      for (int p = 0; p < planes; ++p) values[p] = value(row, p, c);
-      store_planes<planes>(y, record_row(at, i), at.column, a_.width, values);
-      if (!p_.plan.normalizes) done(at, values);
+      for (int p = 0; p < planes; ++p) values[p] = value(at.row, p, at.channel);
+      at.store<planes>(y, record(i), a_.width, values);
     });
     using Exchange = RowExchange<planes>;
-    if (p_.plan.normalizes)
-      Exchange(p_.plan, place_, partial).put(first, rows, [&](int row, int p) {
-        return mean_and_squares(place_.channels, Exchange::lane(),
-                                [&](int c) { return value(row, p, c); });
-      });
+    Exchange(p_.plan, place_, partial).put(first, rows, [&](int row, int p) {
+      return mean_and_squares(place_.channels, Exchange::lane(),
+                              [&](int c) { return value(row, p, c); });
+    });
   }
 
   // Normalizes the product of all tiles.
   template <int planes, class Done>
-  __device__ __forceinline__ void normalize(float* y, const RowNorm& norm, std::int64_t i,
-                                            float* partial, Done done) {
+  __device__ __forceinline__ void normalize(bool is_late, float* y, const RowNorm& norm,
+                                            std::int64_t i, float* partial, Done done) {
     wait();
     const RowExchange<planes> exchange(p_.plan, place_, partial);
     float* const statistics = reinterpret_cast<float*>(space_);
     const auto h = static_cast<float>(a_.width);
     each_tile(place_, [&](std::int64_t first, int rows) {
       exchange.get(first, rows, statistics, [&](auto slices) { return join_means(h, slices); });
-      each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
-        const std::int64_t in_record = record_row(at, i);
+      each_of_tile(place_, first, rows, [&](const TileChannel& at) {
         float values[planes], normal[planes];
-        load_planes<planes>(y, in_record, at.column, a_.width, values);
+        at.load<planes>(y, record(i), a_.width, values);
 #pragma unroll
         for (int p = 0; p < planes; ++p) {
-          const float mean = statistics[(row * planes + p) * 2],
-                      rstd = statistics[(row * planes + p) * 2 + 1];
+          const float mean = statistics[(at.row * planes + p) * 2],
+                      rstd = statistics[(at.row * planes + p) * 2 + 1];
           normal[p] = (values[p] - mean) * rstd;
           const std::int64_t n = p * a_.width + at.column;
           values[p] = normal[p] * norm.gain[n] + norm.norm_bias[n];
-          if (norm.rstd && exchange.is_first() && c == 0) norm.rstd[in_record * planes + p] = rstd;
+          if (norm.rstd && exchange.is_first() && at.channel == 0)
+            norm.rstd[at.at(record(i)).row * planes + p] = rstd;
         }
-        if (norm.normal) store_planes<planes>(norm.normal, in_record, at.column, a_.width, normal);
-        store_planes<planes>(y, in_record, at.column, a_.width, values);
-        done(at, values);
+        if (norm.normal) at.store<planes>(norm.normal, record(i), a_.width, normal);
+        at.store<planes>(y, record(i), a_.width, values);
+        Inputs in;
+        load(at, i, is_late, in);
+        done(at, in, values);
       });
       __syncthreads();  // the statistics have been read
     });
   }
 
   // h'U is complete: the late value, or the step.
-  __device__ __forceinline__ void recurrent_done(const Channel& at, std::int64_t i,
+  __device__ __forceinline__ void recurrent_done(const TileChannel& at, std::int64_t i, Inputs& in,
                                                  const float (&u)[at_least_one(U::recurrents)]) {
-    bool live;
-    Step<float, U> step = load(at, i, live);
+    Step<float, U>& step = in.step;
 #pragma unroll
     for (int p = 0; p < U::recurrents; ++p) step.u[p] = u[p];
-    const std::int64_t n = late_place(a_, {record_row(at, i), at.column});
-    const float factor = p_.cell.dropout ? p_.cell.dropout[late_place(a_, at)] : 1.0f;
-    if (U::recurrents > 0 && p_.cell.rearranged) p_.cell.rearranged[n] = step.s[0] * factor;
+    const float factor = p_.cell.dropout ? *read_by_products(p_.cell.dropout, at, 0) : 1.0f;
+    if (U::recurrents > 0 && p_.cell.rearranged)
+      *read_by_products(p_.cell.rearranged, at, record(i)) = step.s[0] * factor;
     if constexpr (U::late > 0) {
+      in.convert(a_);
       const float value = U::late_value(step) * factor;
-      p_.cell.late_value[n] = value;
-      if (a_.late_value_rounded) assign(a_.late_value_rounded[n], value);
+      *read_by_products(p_.cell.late_value, at, record(i)) = value;
+      if (a_.late_value_rounded)
+        assign(*read_by_products(a_.late_value_rounded, at, record(i)), value);
     } else {
-      finish(at, i, live, step);
+      finish(at, i, in);
     }
   }
 
-  __device__ __forceinline__ void late_done(const Channel& at, std::int64_t i,
+  __device__ __forceinline__ void late_done(const TileChannel& at, std::int64_t i, Inputs& in,
                                             const float (&late)[at_least_one(U::late)]) {
-    bool live;
-    Step<float, U> step = load(at, i, live);
-    load_planes<U::recurrents>(a_.u, record_row(at, i), at.column, a_.width, step.u);
 #pragma unroll
-    for (int p = 0; p < U::late; ++p) step.late[p] = late[p];
-    finish(at, i, live, step);
+    for (int p = 0; p < U::late; ++p) in.step.late[p] = late[p];
+    finish(at, i, in);
   }
 
-  // What a step reads without its products.
-  __device__ __forceinline__ Step<float, U> load(const Channel& at, std::int64_t i,
-                                                 bool& live) const {
-    Step<float, U> step{};
-    load_inputs<U>(a_, at, i, step, live);
-    load_planes<U::vectors>(a_.vectors, 0, at.column, a_.width, step.v);
-    load_states<U>(a_, at, i, step);
-    return step;
+  // What a step reads without its products; `with_u`: and the recurrent product as it is recorded.
+  __device__ __forceinline__ void load(const TileChannel& at, std::int64_t i, bool with_u,
+                                       Inputs& in) const {
+    in.load(a_, at, i);
+    if (with_u) at.load<U::recurrents>(a_.u, record(i), a_.width, in.step.u);
+  }
+  __device__ __forceinline__ void prefetch_step(std::int64_t i) const {
+    each_tile(place_, [&](std::int64_t first, int rows) {
+      each_of_tile(place_, first, rows,
+                   [&](const TileChannel& at) { Inputs::prefetch(a_, at, i); });
+    });
   }
 
-  __device__ __forceinline__ void finish(const Channel& at, std::int64_t i, bool live,
-                                         const Step<float, U>& step) {
+  __device__ __forceinline__ void finish(const TileChannel& at, std::int64_t i, Inputs& in) {
+    in.convert(a_);
     float state[U::states];
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) state[p] = step.s[p];
-    if (live) U::forward(step, state);
-    const std::int64_t n = (at.row + i * a_.stride) * a_.width + at.column;
+    for (int p = 0; p < U::states; ++p) state[p] = in.step.s[p];
+    if (in.live()) U::forward(in.step, state);
+    const std::int64_t before = i * a_.stride;
+    if (a_.next_rounded) assign(*at.of(a_.next_rounded, before, a_.width), state[0]);
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) a_.next[p][n] = state[p];
-    if (a_.next_rounded) assign(a_.next_rounded[n], state[0]);
+    for (int p = 0; p < U::states; ++p) *at.of(a_.next[p], before, a_.width) = state[p];
   }
 
   // What products read before step i.
@@ -194,8 +232,16 @@ class Forward {
     return in;
   }
 
-  __device__ __forceinline__ std::int64_t record_row(const Channel& at, std::int64_t i) const {
-    return at.row + i * p_.cell.record_stride;
+  // The element of a channel in rows as products read them.
+  template <class T>
+  __device__ __forceinline__ T* read_by_products(T* rows, const TileChannel& at,
+                                                 std::int64_t before) const {
+    return a_.late_groups > 1 ? rows + late_place(a_, at.at(before))
+                              : at.of(rows, before, a_.width);
+  }
+  // The rows of the record before step i.
+  __device__ __forceinline__ std::int64_t record(std::int64_t i) const {
+    return i * p_.cell.record_stride;
   }
 
   __device__ __forceinline__ void wait() const {

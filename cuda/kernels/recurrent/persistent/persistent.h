@@ -91,11 +91,17 @@ void persistent_backward(const Cuda& cuda, const kernels::Recurrence& a,
 
 // ---- in kernels ----
 
+/// A sentence of a tile and a channel of a slice.
+struct TilePlace {
+  std::int32_t row, channel;
+};
+
 /// The slice of a block.
 struct PersistentSlice {
   std::int32_t group, slice, batch_slice;
   std::int32_t first, channels;  ///< channels of the row; the first, and how many
-  std::int64_t row, rows;        ///< sentences
+  std::int32_t row, rows;        ///< sentences
+  TilePlace thread, step;        ///< the first place of this thread, and from each to its next
 
   __device__ __forceinline__ PersistentSlice(const PersistentPlan& plan, std::int64_t batch) {
     const auto block = static_cast<std::int32_t>(blockIdx.x);
@@ -106,8 +112,21 @@ struct PersistentSlice {
     first = group * plan.group_width + in_group;
     channels =
         plan.group_width - in_group < plan.channels ? plan.group_width - in_group : plan.channels;
-    row = std::int64_t{batch_slice} * plan.batch_rows;
-    rows = batch - row < plan.batch_rows ? batch - row : plan.batch_rows;
+    row = batch_slice * plan.batch_rows;
+    const auto left = static_cast<std::int32_t>(batch) - row;
+    rows = left < plan.batch_rows ? left : plan.batch_rows;
+    const auto index = static_cast<std::int32_t>(threadIdx.x);
+    thread = {index / channels, index % channels};
+    step = {slice_threads / channels, slice_threads % channels};
+  }
+  __device__ __forceinline__ TilePlace begin() const { return thread; }
+  __device__ __forceinline__ void advance(TilePlace& at) const {
+    at.row += step.row;
+    at.channel += step.channel;
+    if (at.channel >= channels) {
+      at.channel -= channels;
+      ++at.row;
+    }
   }
 };
 
@@ -129,35 +148,211 @@ template <class Number>
 __device__ __forceinline__ void load_slice(const SliceLayout& l, const PersistentPlan& plan,
                                            const PersistentSlice& place, int planes,
                                            const Number* packed, Number* weights) {
-  const std::int32_t stride = l.weight_stride<Number>(), in_group = place.slice * plan.channels;
-  for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x);
-       i < l.padded_columns * l.padded_depth; i += slice_threads) {
-    const std::int32_t n = i / l.padded_depth, k = i % l.padded_depth, p = n / plan.channels,
-                       c = n % plan.channels;
-    const bool inside = n < l.columns && c < place.channels && k < l.depth;
-    const std::int64_t row =
-        (std::int64_t{place.group} * planes + p) * plan.group_width + in_group + c;
-    weights[n * stride + k] = inside ? packed[row * l.depth + k] : Number{};
+  constexpr int size = Piece<Number>::size, at_once = 8;
+  const std::int32_t in_group = place.slice * plan.channels, row_pieces = l.padded_depth / size,
+                     pieces = l.padded_columns * row_pieces;
+  // The row of column n, or null for padding.
+  const auto row = [&](std::int32_t n) -> const Number* {
+    const std::int32_t p = n / plan.channels, c = n % plan.channels;
+    if (n >= l.columns || c >= place.channels) return nullptr;
+    return packed +
+           ((std::int64_t{place.group} * planes + p) * plan.group_width + in_group + c) * l.depth;
+  };
+  const auto thread = static_cast<std::int32_t>(threadIdx.x);
+  if (l.depth % size != 0) {
+#pragma unroll 1
+    for (std::int32_t i = thread; i < pieces; i += slice_threads) {
+      const std::int32_t n = i / row_pieces, k = i % row_pieces * size;
+      const Number* const from = row(n);
+      Piece<Number> piece{};
+#pragma unroll
+      for (int e = 0; e < size; ++e)
+        if (from && k + e < l.depth) piece.value[e] = from[k + e];
+      store_piece(l, n, k / size, piece, weights);
+    }
+    return;
+  }
+  for (std::int32_t begin = thread; begin < pieces; begin += at_once * slice_threads) {
+    uint4 loaded[at_once];  // all on their way at once
+#pragma unroll
+    for (int j = 0; j < at_once; ++j) {
+      const std::int32_t i = begin + j * slice_threads, n = i / row_pieces,
+                         k = i % row_pieces * size;
+      const Number* const from = k < l.depth ? row(n) : nullptr;
+      loaded[j] = from ? *reinterpret_cast<const uint4*>(from + k) : uint4{0, 0, 0, 0};
+    }
+#pragma unroll
+    for (int j = 0; j < at_once; ++j)
+      if (const std::int32_t i = begin + j * slice_threads; i < pieces)
+        store_piece(l, i / row_pieces, i % row_pieces, std::bit_cast<Piece<Number>>(loaded[j]),
+                    weights);
   }
 }
 
-/// body(sentence, channel of the row, row of the tile, channel of the slice) for the sentences and
-/// channels of a tile: each always on the same thread.
-template <class Body>
-__device__ __forceinline__ void each_of_tile(const PersistentSlice& place, std::int64_t first_row,
-                                             int rows, Body body) {
-  for (int i = static_cast<int>(threadIdx.x); i < rows * place.channels; i += slice_threads) {
-    const int row = i / place.channels, c = i % place.channels;
-    body(Channel{first_row + row, place.first + c}, row, c);
+/// Asks for memory that is read soon to be in the L2 cache.
+template <class T>
+__device__ __forceinline__ void prefetch(const T* from) {
+#if defined(__CUDACC__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+#else
+  static_cast<void>(from);
+#endif
+}
+
+/// A sentence and a channel of a tile. Addresses are a part that all channels of a tile share and
+/// an offset of 32 bits.
+struct TileChannel {
+  std::int64_t first;    ///< sentence of the tile
+  std::int32_t row;      ///< from it on
+  std::int32_t column;   ///< channel of the row
+  std::int32_t channel;  ///< of the slice
+
+  /// As the step-by-step kernels name it, `before` rows later.
+  __device__ __forceinline__ Channel at(std::int64_t before) const {
+    return {first + row + before, column};
   }
+  /// The first of `planes` numbers, each h after the one before, in rows of planes * h.
+  template <int planes = 1, class T>
+  __device__ __forceinline__ T* of(T* rows, std::int64_t before, std::int64_t h) const {
+    return rows + (first + before) * planes * h +
+           (row * planes * static_cast<std::int32_t>(h) + column);
+  }
+  template <int planes, class T, std::size_t n>
+  __device__ __forceinline__ void load(const T* rows, std::int64_t before, std::int64_t h,
+                                       float (&to)[n]) const {
+    const T* const from = of<planes>(rows, before, h);
+#pragma unroll
+    for (int p = 0; p < planes; ++p) to[p] = as_float(from[p * static_cast<std::int32_t>(h)]);
+  }
+  template <int planes, class T, std::size_t n>
+  __device__ __forceinline__ void store(T* rows, std::int64_t before, std::int64_t h,
+                                        const float (&from)[n]) const {
+    T* const to = of<planes>(rows, before, h);
+#pragma unroll
+    for (int p = 0; p < planes; ++p) assign(to[p * static_cast<std::int32_t>(h)], from[p]);
+  }
+  template <int planes, class T>
+  __device__ __forceinline__ void prefetch(const T* rows, std::int64_t before,
+                                           std::int64_t h) const {
+    const T* const from = of<planes>(rows, before, h);
+#pragma unroll
+    for (int p = 0; p < planes; ++p) nmt::cuda::prefetch(from + p * static_cast<std::int32_t>(h));
+  }
+};
+
+/// body(channel) for the sentences and channels of a tile: each always on the same thread.
+template <class Body>
+__device__ __forceinline__ void each_of_tile(const PersistentSlice& place, std::int64_t first,
+                                             int rows, Body body) {
+  for (TilePlace at = place.begin(); at.row < rows; place.advance(at))
+    body(TileChannel{first, at.row, place.first + at.channel, at.channel});
+}
+/// What a thread loads for its places of a tile, for n of them at once, so that their latency is
+/// paid once.
+template <class Item, int n>
+class TileItems {
+ public:
+  __device__ __forceinline__ TileItems(const PersistentSlice& place, std::int64_t first, int rows)
+      : place_(place), first_(first), rows_(rows), at_(place.begin()) {}
+
+  /// load(channel, item) for the first n.
+  template <class Load>
+  __device__ __forceinline__ void load(Load load) {
+    each([&](int j, TilePlace at) { load(channel(at), item_[j]); });
+  }
+  /// use(channel, item) for all, the first n of which are loaded.
+  template <class Load, class Use>
+  __device__ __forceinline__ void use(Load load, Use use) {
+    for (;;) {
+      at_ = each([&](int j, TilePlace at) { use(channel(at), item_[j]); });
+      if (at_.row >= rows_) return;
+      this->load(load);
+    }
+  }
+
+ private:
+  template <class Body>
+  __device__ __forceinline__ TilePlace each(Body body) {
+    TilePlace at = at_;
+#pragma unroll
+    for (int j = 0; j < n; ++j) {
+      if (at.row < rows_) body(j, at);
+      place_.advance(at);
+    }
+    return at;
+  }
+  __device__ __forceinline__ TileChannel channel(TilePlace at) const {
+    return {first_, at.row, place_.first + at.channel, at.channel};
+  }
+
+  const PersistentSlice& place_;
+  const std::int64_t first_;
+  const int rows_;
+  TilePlace at_;
+  Item item_[n];
+};
+/// What a step reads of other layers, and its states: numbers as they stand in memory, since a
+/// conversion would wait for them.
+template <class U>
+struct StepInputs {
+  Step<float, U> step{};
+  float mask = 1;
+
+  __device__ __forceinline__ static bool is_rounded(const UnitSteps& a) {
+    return U::late == 0 && !a.x;
+  }
+  __device__ __forceinline__ void load(const UnitSteps& a, const TileChannel& at, std::int64_t i) {
+    const std::int64_t h = a.width, before = i * a.stride;
+    if (a.mask) mask = a.mask[at.first + before + at.row];
+    if (is_rounded(a)) {
+      const Bfloat16* const x = at.of<U::inputs>(a.x_rounded, before, h);
+#pragma unroll
+      for (int p = 0; p < U::inputs; ++p)
+        step.x[p] = std::bit_cast<float>(std::uint32_t{x[p * static_cast<std::int32_t>(h)]});
+    } else {
+      at.load<U::inputs>(a.x, before, h, step.x);
+    }
+    if constexpr (position_vectors_of < U >> 0) {
+      const std::int64_t position = a.position + (a.stride < 0 ? -i : i);
+      load_planes<position_vectors_of<U>>(
+          a.positions, position < a.position_rows ? position : a.position_rows - 1, at.column, h,
+          step.position);
+    }
+    load_planes<U::vectors>(a.vectors, 0, at.column, h, step.v);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p)
+      step.s[p] = *at.of(i == 0 ? a.previous[p] : a.next[p], i == 0 ? 0 : before - a.stride, h);
+  }
+  /// Converts what load() has read.
+  __device__ __forceinline__ void convert(const UnitSteps& a) {
+    if (!is_rounded(a)) return;
+#pragma unroll
+    for (int p = 0; p < U::inputs; ++p)
+      step.x[p] = as_float(static_cast<Bfloat16>(std::bit_cast<std::uint32_t>(step.x[p])));
+  }
+  __device__ __forceinline__ bool live() const {
+    return mask != 0.0f;
+  }
+
+  __device__ __forceinline__ static void prefetch(const UnitSteps& a, const TileChannel& at,
+                                                  std::int64_t i) {
+    if (is_rounded(a))
+      at.prefetch<U::inputs>(a.x_rounded, i * a.stride, a.width);
+    else
+      at.prefetch<U::inputs>(a.x, i * a.stride, a.width);
+  }
+};
+/// Items at once where each has so many numbers: registers limit them.
+constexpr int items_at_once(int numbers) {
+  return std::clamp(40 / numbers, 1, 4);
 }
 
 /// body(first sentence, rows) for the tiles of a block's sentences.
 template <class Body>
 __device__ __forceinline__ void each_tile(const PersistentSlice& place, Body body) {
-  for (std::int64_t begin = 0; begin < place.rows; begin += tile_rows) {
-    const std::int64_t left = place.rows - begin;
-    body(place.row + begin, static_cast<int>(left < tile_rows ? left : tile_rows));
+  for (std::int32_t begin = 0; begin < place.rows; begin += tile_rows) {
+    const std::int32_t left = place.rows - begin;
+    body(std::int64_t{place.row} + begin, left < tile_rows ? left : tile_rows);
   }
 }
 

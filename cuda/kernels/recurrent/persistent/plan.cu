@@ -14,13 +14,14 @@ namespace {
 
 // The products of a pass for each channel of a slice.
 struct PassShape {
+  bool backward;
   std::int64_t columns, depth, late_columns, late_depth;
 };
 
 PassShape pass_of(const CellShape& cell, bool backward) {
   const std::int64_t r = cell.unit->recurrents, l = cell.unit->late, n = cell.width / cell.groups;
-  if (backward) return {r > 0 ? 1 : 0, r * n, l > 0 ? 1 : 0, l * n};
-  return {r, n, l, n};
+  if (backward) return {true, r > 0 ? 1 : 0, r * n, l > 0 ? 1 : 0, l * n};
+  return {false, r, n, l, n};
 }
 
 // Clock cycles that a block takes for a tile of rows, from peak rates of an H100: 24 bytes per
@@ -32,7 +33,7 @@ double clocks_of(const SliceLayout& l) {
   const double depth = l.padded_depth, columns = l.padded_columns;
   const double loads = tile_rows * depth * sizeof(Number) / 24;
   if constexpr (std::is_same_v<Number, float>) return loads + tile_rows * columns * depth / 64;
-  return loads + 2 * depth * (columns + tile_rows * l.column_groups) / 100;
+  return loads + 2 * depth * columns / 100 + 2 * slice_warps * 4 * tile_rows * columns / 100;
 }
 
 struct DeviceLimits {
@@ -55,8 +56,9 @@ std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t gro
                                         std::int64_t batch, const DeviceLimits& limits) {
   std::optional<PersistentPlan> best;
   double least = std::numeric_limits<double>::infinity();
-  std::int64_t most = std::min<std::int64_t>(
-      group_width, SliceLimits<Number>::max_columns / std::max(shape.columns, shape.late_columns));
+  using Limits = SliceLimits<Number>;
+  const std::int64_t columns = shape.backward ? Limits::max_backward : Limits::max_columns;
+  std::int64_t most = std::min(group_width, columns / std::max(shape.columns, shape.late_columns));
   if (limits.channels > 0) most = std::min(most, limits.channels);
   for (std::int64_t channels = most; channels > 0; --channels) {
     const std::int64_t slices = divide_up(group_width, channels);
@@ -64,7 +66,7 @@ std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t gro
     PersistentPlan plan;
     plan.recurrent = slice_layout<Number>(shape.columns * channels, shape.depth);
     plan.late = slice_layout<Number>(shape.late_columns * channels, shape.late_depth);
-    plan.space = std::max(space_bytes(plan.recurrent), space_bytes(plan.late));
+    plan.space = std::max(space_bytes<Number>(plan.recurrent), space_bytes<Number>(plan.late));
     const std::int64_t shared = std::int64_t{plan.recurrent.weight_bytes<Number>()} +
                                 plan.late.weight_bytes<Number>() + plan.space;
     if (shared > static_cast<std::int64_t>(limits.shared)) continue;
