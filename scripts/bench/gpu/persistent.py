@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""The time that a persistent recurrence is predicted to take per step on an H100, by the arithmetic of
+"""The time that a persistent recurrence is predicted to take per step on an H200, by the arithmetic of
 docs/design/cuda.md: the division into blocks of cuda/kernels/recurrent/persistent/plan.cu and its costs, a
-barrier of blocks and the latencies of the point-wise step.
+barrier of blocks, and the launches of every step as an H200 has taken them.
 
     persistent.py    prints the table of docs/design/cuda.md"""
 import math
 
-MULTIPROCESSORS, SHARED, CLOCK_GHZ = 132, 227 * 1024, 1.755
-ROWS, THREADS, STAGED = 32, 256, 32 * 528
-# From publications on Ampere and Hopper, not measured here: a barrier through the L2 cache; the loads
-# of inputs and states, and the special functions, of a step.
-BARRIER_US, POINTWISE_US = 1.0, 1.0
-LAUNCH_US = 3.0  # a dependent kernel (predictions.py)
-RATES = {"float32": 50e12, "bfloat16": 798e12}
+MULTIPROCESSORS, SHARED, CLOCK_GHZ = 132, 227 * 1024, 1.98
+ROWS, THREADS, WARPS = 32, 256, 8
+SPACE = {False: 8 * 32 * 20 * 4, True: 256 * 8 * 16}
+# A barrier through the L2 cache with the fences of the stores before it: three round trips of 0.5 us.
+BARRIER_US, CHANNEL_CLOCKS = 1.5, 250
+# The weights of a block, at the start of a kernel, divided by the steps of the benchmark.
+START_US = 10 / 32
+# A step of two kernels on an H200: 11.6 to 15.7 us in bfloat16 and 17.6 to 45 us in float32, of B 128 and H 512
+# to 1024. LAUNCH_US and RATES: a line through gru reset=after forward with B 128 and H 512 and 1024.
+LAUNCH_US = {"float32": 6.0, "bfloat16": 5.2}  # a dependent kernel
+RATES = {"float32": 36e12, "bfloat16": 180e12}
 # Planes of units with recurrent products and late products.
 PLANES = {"gru reset=before": (2, 1), "gru reset=after": (3, 0), "lstm": (4, 0), "slstm": (4, 0), "rnn": (1, 0), "atr": (1, 0), "ran": (2, 0), "srn": (0, 1),
           "elstm1": (4, 0), "elstm2": (3, 0)}  # fmt: skip
@@ -35,19 +39,20 @@ def padded(n, step):
     return -(-n // step) * step
 
 
-def clocks(columns, depth, bfloat16):
-    """(clock cycles of a tile of rows, bytes of the weights, bytes of the output)."""
+def max_columns(late, backward, bfloat16):
+    return (48 if backward else 64 if late else 96) if bfloat16 else 64
+
+
+def clocks(columns, depth, rows, bfloat16):
+    """(clock cycles of a product, bytes of the weights, padded columns)."""
     if columns == 0:
         return 0, 0, 0
-    size, step = (2, 16) if bfloat16 else (4, 4)
-    columns, depth = padded(columns, step), padded(depth, step)
-    weights = columns * (depth + 16 // size) * size
-    loads = ROWS * depth * size / 24
-    output = ROWS * (columns + 4) * 4
-    if not bfloat16:
-        return loads + ROWS * columns * depth / 64, weights, output
-    groups = -(-columns // 48)
-    return loads + 2 * depth * (columns + ROWS * groups) / 100, weights, output
+    columns, depth = (padded(columns, 16), padded(depth, 32)) if bfloat16 else (padded(columns, 8), padded(depth, 4))
+    weights = columns * (depth * 2 if bfloat16 else depth * 4 + 16)
+    computed = padded(rows, 16) if bfloat16 else padded(rows, ROWS)
+    cost = 1600 * -(-rows // ROWS) + rows * depth * (2 if bfloat16 else 4) / 48
+    cost += computed * columns * depth / (800 if bfloat16 else 100) + 2 * WARPS * 4 * computed * columns / 128
+    return cost, weights, columns
 
 
 def step_us(unit, batch, width, bfloat16, backward, normalizes=False):
@@ -58,29 +63,32 @@ def step_us(unit, batch, width, bfloat16, backward, normalizes=False):
     best = None
     for slices in range(1, width + 1):
         channels = -(-width // slices)
-        if -(-width // channels) != slices or max(per_channel) * channels > (96 if bfloat16 else 64):
-            continue
-        parts = [clocks(n * channels, depth, bfloat16) for n, depth in zip(per_channel, depths)]
-        shared = sum(part[1] for part in parts) + max(STAGED, *(part[2] for part in parts))
-        if shared > SHARED or slices > MULTIPROCESSORS:
+        if -(-width // channels) != slices or max(per_channel) * channels > max_columns(late, backward, bfloat16):
             continue
         sets = min(MULTIPROCESSORS // slices, -(-batch // ROWS))
-        tiles = -(-(-(-batch // sets)) // ROWS)
-        cost = tiles * sum(part[0] for part in parts)
+        if sets == 0:
+            continue
+        rows = -(-batch // sets)
+        parts = [clocks(n * channels, depth, rows, bfloat16) for n, depth in zip(per_channel, depths)]
+        shared = sum(part[1] for part in parts) + SPACE[bfloat16] + (0 if backward else 4 * sum(part[2] for part in parts))
+        if shared > SHARED:
+            continue
+        cost = sum(part[0] for part in parts) + CHANNEL_CLOCKS * -(-rows * channels // THREADS)
         if best is None or cost < best[0]:
-            best = cost, slices * sets
+            best = cost, slices * -(-batch // rows)
     if best is None:
         return None
     products = (recurrents > 0) + (late > 0)
-    exchange = products * (BARRIER_US + POINTWISE_US) if normalizes else 0
-    return best[0] / CLOCK_GHZ / 1e3 + products * BARRIER_US + POINTWISE_US + exchange, best[1]
+    exchange = products * (BARRIER_US + 1.0) if normalizes else 0
+    return best[0] / CLOCK_GHZ / 1e3 + products * BARRIER_US + START_US + exchange, best[1]
 
 
 def alternating_us(unit, batch, width, bfloat16):
     """The same with the launches of every step."""
     recurrents, late = PLANES[unit]
-    rate = RATES["bfloat16" if bfloat16 else "float32"]
-    return launches_per_step(unit) * LAUNCH_US + 2e6 * batch * width * width * (recurrents + late) / rate
+    precision = "bfloat16" if bfloat16 else "float32"
+    rate = RATES[precision]
+    return launches_per_step(unit) * LAUNCH_US[precision] + 2e6 * batch * width * width * (recurrents + late) / rate
 
 
 def main():

@@ -76,7 +76,7 @@ def predict(name, row, precision, device):
     if persistent:
         unit, direction, steps, batch, width = persistent.groups()
         unit = unit_of(unit + " ")
-        if not unit or precision not in ("float32", "bfloat16") or kind != "H100":
+        if not unit or precision not in ("float32", "bfloat16") or kind != "H200":
             return None
         microseconds, blocks = step_us(unit, int(batch), int(width), precision == "bfloat16", direction == "backward")
         return 1e-3 * int(steps) * microseconds, f"1 kernel of {blocks} blocks, {microseconds:.1f} us per step"

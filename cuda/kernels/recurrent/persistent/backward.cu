@@ -59,7 +59,7 @@ class Backward {
   }
 
   __device__ __forceinline__ void steps_of_tile(std::int64_t i, std::int64_t first, int rows) {
-    TileItems<Inputs, items_at_once(numbers())> items(place_, first, rows);
+    TileItems<Inputs, items_at_once(numbers(), 40)> items(place_, first, rows);
     const auto load_step = [&](const TileChannel& at, Inputs& in) { load_for_step(at, i, in); };
     items.load(load_step);
     items.use(load_step, [&](const TileChannel& at, Inputs& in) { step(at, i, in); });
@@ -110,9 +110,9 @@ class Backward {
   // The gradients through the late product.
   __device__ __forceinline__ void late_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.late;
-    TileItems<Inputs, items_at_once(late_numbers())> items(place_, first, rows);
+    TileItems<Inputs, items_at_once(late_numbers(), 40)> items(place_, first, rows);
     const auto load_late = [&](const TileChannel& at, Inputs& in) { load_for_late(at, i, in); };
-    slice_product<SliceLimits<Number>::max_backward>(
+    slice_product<max_slice_columns<Number>(U::late > 0, true)>(
         l, late_, gradients<U::late>(g_.dlate, g_.dlate_rounded, i), first, rows, space_, [&] {
           if (!is_rearranged()) items.load(load_late);
         });
@@ -223,9 +223,9 @@ class Backward {
   __device__ __forceinline__ void recurrent_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.recurrent;
     const bool with_step = i > 0 && !is_rearranged();
-    TileItems<Inputs, items_at_once(numbers())> items(place_, first, rows);
+    TileItems<Inputs, items_at_once(numbers(), 40)> items(place_, first, rows);
     const auto load_step = [&](const TileChannel& at, Inputs& in) { load_for_step(at, i - 1, in); };
-    slice_product<SliceLimits<Number>::max_backward>(
+    slice_product<max_slice_columns<Number>(U::late > 0, true)>(
         l, recurrent_, gradients<U::recurrents>(g_.du, g_.du_rounded, i), first, rows, space_, [&] {
           if (with_step) items.load(load_step);
         });

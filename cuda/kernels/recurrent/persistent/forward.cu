@@ -12,6 +12,10 @@ class Forward {
     recurrent_ = reinterpret_cast<Number*>(shared);
     late_ = reinterpret_cast<Number*>(shared + p.plan.recurrent.weight_bytes<Number>());
     space_ = shared + p.plan.shared - p.plan.space;
+    recurrent_bias_ = reinterpret_cast<float*>(space_ - bias_bytes(p.plan));
+    late_bias_ = recurrent_bias_ + p.plan.recurrent.padded_columns;
+    load_bias(p.plan.recurrent, a_.u_bias, recurrent_bias_);
+    load_bias(p.plan.late, a_.late_bias, late_bias_);
     if constexpr (U::recurrents > 0)
       load_slice(p.plan.recurrent, p.plan, place_, U::recurrents,
                  static_cast<const Number*>(p.cell.recurrent), recurrent_);
@@ -21,7 +25,7 @@ class Forward {
   }
 
   __device__ __forceinline__ void run() {
-    for (std::int64_t i = 0; i < a_.steps; ++i) {
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(a_.steps); ++i) {
       if constexpr (U::recurrents > 0)
         recurrent_product(i);
       else  // the late value of a channel depends on its own states alone
@@ -46,74 +50,72 @@ class Forward {
  private:
   using Inputs = StepInputs<U>;
 
+  // The biases of this block's columns, or zeros.
+  __device__ __forceinline__ void load_bias(const SliceLayout& l, const float* bias,
+                                            float* of_columns) const {
+    for (int n = static_cast<int>(threadIdx.x); n < l.columns; n += slice_threads) {
+      const int p = n / p_.plan.channels, c = n % p_.plan.channels;
+      of_columns[n] = bias && c < place_.channels ? bias[p * a_.width + place_.first + c] : 0.0f;
+    }
+  }
+
   __device__ __forceinline__ void recurrent_product(std::int64_t i) {
     product<U::recurrents>(
-        p_.plan.recurrent, recurrent_, states_before(i), false, a_.u, a_.u_bias, a_.u_norm, i,
+        p_.plan.recurrent, recurrent_, states_before(i), false, a_.u, recurrent_bias_, a_.u_norm, i,
         partial(),
         [&](const TileChannel& at, Inputs& in, const auto& u) { recurrent_done(at, i, in, u); });
   }
   __device__ __forceinline__ void late_product(std::int64_t i) {
-    product<U::late>(p_.plan.late, late_, late_values(i), true, a_.late, a_.late_bias, a_.late_norm,
+    product<U::late>(p_.plan.late, late_, late_values(i), true, a_.late, late_bias_, a_.late_norm,
                      i, late_partial(), [&](const TileChannel& at, Inputs& in, const auto& late) {
                        late_done(at, i, in, late);
                      });
   }
 
-  // Stores a product with its bias, normalized or not, and calls done(channel, inputs, values).
+  // Stores a product with its bias, normalized or not, and calls done(channel, step, inputs,
+  // values).
   template <int planes, class Done>
   __device__ __forceinline__ void product(const SliceLayout& l, const Number* weights,
                                           const SliceInput& input, bool is_late, float* y,
                                           const float* bias, const RowNorm& norm, std::int64_t i,
                                           float* partial, Done done) {
+    const auto value = [&](const TileChannel& at, int p) {
+      const int n = p * p_.plan.channels + at.channel;
+      return output(l, space_, at.row, n) + bias[n];
+    };
     each_tile(place_, [&](std::int64_t first, int rows) {
-      struct Item {
-        Inputs in;
-        float value[planes];
-      };
       constexpr int numbers =
-          U::inputs + U::states + U::vectors + position_vectors_of<U> + planes + 1;
-      TileItems<Item, items_at_once(numbers)> items(place_, first, rows);
-      const auto load_item = [&](const TileChannel& at, Item& item) {
-        load(at, i, is_late, item.in);
-#pragma unroll
-        for (int p = 0; p < planes; ++p)
-          item.value[p] = bias ? bias[p * a_.width + at.column] : 0.0f;
-      };
-      slice_product<SliceLimits<Number>::max_columns>(l, weights, input, first, rows, space_, [&] {
+          U::inputs + U::states + U::vectors + position_vectors_of<U> + 1 + (U::late > 0 ? 2 : 0);
+      TileItems<Inputs, items_at_once(numbers, 28)> items(place_, first, rows);
+      const auto load_item = [&](const TileChannel& at, Inputs& in) { load(at, i, is_late, in); };
+      const auto between = [&] {
         if (!p_.plan.normalizes) items.load(load_item);
-      });
-      if (p_.plan.normalizes) return store_statistics<planes>(l, y, bias, i, first, rows, partial);
-      items.use(load_item, [&](const TileChannel& at, Item& item) {
+      };
+      slice_product<max_slice_columns<Number>(U::late > 0, false)>(l, weights, input, first, rows,
+                                                                   space_, between);
+      if (p_.plan.normalizes) {
+        each_of_tile(place_, first, rows, [&](const TileChannel& at) {
+          float values[planes];
 #pragma unroll
-        for (int p = 0; p < planes; ++p)
-          item.value[p] += output(l, space_, at.row, p * p_.plan.channels + at.channel);
-        at.store<planes>(y, record(i), a_.width, item.value);
-        done(at, item.in, item.value);
+          for (int p = 0; p < planes; ++p) values[p] = value(at, p);
+          at.store<planes>(y, record(i), a_.width, values);
+        });
+        using Exchange = RowExchange<planes>;
+        return Exchange(p_.plan, place_, partial).put(first, rows, [&](int row, int p) {
+          return mean_and_squares(place_.channels, Exchange::lane(), [&](int c) {
+            return value(TileChannel{first, row, place_.first + c, c}, p);
+          });
+        });
+      }
+      items.use(load_item, [&](const TileChannel& at, Inputs& in) {
+        float values[planes];
+#pragma unroll
+        for (int p = 0; p < planes; ++p) values[p] = value(at, p);
+        at.store<planes>(y, record(i), a_.width, values);
+        done(at, in, values);
       });
     });
     if (p_.plan.normalizes) normalize<planes>(is_late, y, norm, i, partial, done);
-  }
-
-  // Stores the product of a tile, which is still to be normalized, and the statistics of its slice.
-  template <int planes>
-  __device__ __forceinline__ void store_statistics(const SliceLayout& l, float* y,
-                                                   const float* bias, std::int64_t i,
-                                                   std::int64_t first, int rows, float* partial) {
-    const auto value = [&](int row, int p, int c) {
-      const float sum = output(l, space_, row, p * p_.plan.channels + c);
-      return bias ? sum + bias[p * a_.width + place_.first + c] : sum;
-    };
-    each_of_tile(place_, first, rows, [&](const TileChannel& at) {
-      float values[planes];
-#pragma unroll
-      for (int p = 0; p < planes; ++p) values[p] = value(at.row, p, at.channel);
-      at.store<planes>(y, record(i), a_.width, values);
-    });
-    using Exchange = RowExchange<planes>;
-    Exchange(p_.plan, place_, partial).put(first, rows, [&](int row, int p) {
-      return mean_and_squares(place_.channels, Exchange::lane(),
-                              [&](int c) { return value(row, p, c); });
-    });
   }
 
   // Normalizes the product of all tiles.
@@ -258,6 +260,7 @@ class Forward {
   const UnitSteps& a_;
   const PersistentSlice place_;
   Number *recurrent_, *late_;
+  float *recurrent_bias_, *late_bias_;
   unsigned char* space_;
 };
 

@@ -27,11 +27,15 @@ struct PersistentPlan {
   std::int32_t batch_slices = 1, batch_rows = 0;
   std::int32_t normalizes = 0;  ///< not 0: layer normalization of the products
   std::int32_t set = 1;         ///< blocks that wait for each other
-  std::int32_t space = 0;       ///< bytes of shared memory for staging and output
+  std::int32_t space = 0;       ///< bytes of shared memory for inputs and sums, at its end
   std::int32_t shared = 0;      ///< all bytes of shared memory
 
   std::int32_t blocks() const { return groups * slices * batch_slices; }
 };
+/// Bytes of the biases of a slice, which the forward pass keeps in shared memory before the space.
+NMT_HOST_DEVICE std::int32_t bias_bytes(const PersistentPlan& plan) {
+  return (plan.recurrent.padded_columns + plan.late.padded_columns) * 4;
+}
 /// What both passes read, beside UnitSteps of all steps. `recurrent` and `late` are the packed
 /// matrices of the pass in the number type of products.
 struct PersistentCell {
@@ -99,9 +103,9 @@ struct TilePlace {
 /// The slice of a block.
 struct PersistentSlice {
   std::int32_t group, slice, batch_slice;
-  std::int32_t first, channels;  ///< channels of the row; the first, and how many
-  std::int32_t row, rows;        ///< sentences
-  TilePlace thread, step;        ///< the first place of this thread, and from each to its next
+  std::int32_t first, channels;        ///< channels of the row; the first, and how many
+  std::int32_t row, rows;              ///< sentences
+  std::int32_t thread_row, step_rows;  ///< of the first place of this thread; to its next one
 
   __device__ __forceinline__ PersistentSlice(const PersistentPlan& plan, std::int64_t batch) {
     const auto block = static_cast<std::int32_t>(blockIdx.x);
@@ -116,13 +120,15 @@ struct PersistentSlice {
     const auto left = static_cast<std::int32_t>(batch) - row;
     rows = left < plan.batch_rows ? left : plan.batch_rows;
     const auto index = static_cast<std::int32_t>(threadIdx.x);
-    thread = {index / channels, index % channels};
-    step = {slice_threads / channels, slice_threads % channels};
+    thread_row = index / channels;
+    step_rows = slice_threads / channels;
   }
-  __device__ __forceinline__ TilePlace begin() const { return thread; }
+  __device__ __forceinline__ TilePlace begin() const {
+    return {thread_row, static_cast<std::int32_t>(threadIdx.x) - thread_row * channels};
+  }
   __device__ __forceinline__ void advance(TilePlace& at) const {
-    at.row += step.row;
-    at.channel += step.channel;
+    at.row += step_rows;
+    at.channel += slice_threads - step_rows * channels;
     if (at.channel >= channels) {
       at.channel -= channels;
       ++at.row;
@@ -342,9 +348,9 @@ struct StepInputs {
       at.prefetch<U::inputs>(a.x, i * a.stride, a.width);
   }
 };
-/// Items at once where each has so many numbers: registers limit them.
-constexpr int items_at_once(int numbers) {
-  return std::clamp(40 / numbers, 1, 4);
+/// Items at once where each has so many numbers.
+constexpr int items_at_once(int numbers, int registers) {
+  return std::clamp(registers / numbers, 1, 4);
 }
 
 /// body(first sentence, rows) for the tiles of a block's sentences.

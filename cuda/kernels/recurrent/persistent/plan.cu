@@ -24,17 +24,26 @@ PassShape pass_of(const CellShape& cell, bool backward) {
   return {false, r, n, l, n};
 }
 
-// Clock cycles that a block takes for a tile of rows, from peak rates of an H100: 24 bytes per
-// clock and multiprocessor from the L2 cache, half of the peak of multiply-adds, and for tensor
-// cores the reads of shared memory.
+// Clock cycles that a block is predicted to take for the products of its rows. 24 bytes per clock
+// and multiprocessor come from the L2 cache, half of them while others are multiplied; a tile waits
+// 800 cycles for the first and as long for its sums and stores.
 template <class Number>
-double clocks_of(const SliceLayout& l) {
+double clocks_of(const SliceLayout& l, std::int64_t rows) {
   if (l.columns == 0) return 0;
+  constexpr bool is_float = std::is_same_v<Number, float>;
   const double depth = l.padded_depth, columns = l.padded_columns;
-  const double loads = tile_rows * depth * sizeof(Number) / 24;
-  if constexpr (std::is_same_v<Number, float>) return loads + tile_rows * columns * depth / 64;
-  return loads + 2 * depth * columns / 100 + 2 * slice_warps * 4 * tile_rows * columns / 100;
+  const auto tiles = static_cast<double>(divide_up(rows, tile_rows));
+  // Tensor cores leave out the second half of a tile without sentences.
+  const auto computed = static_cast<double>(is_float ? divide_up(rows, tile_rows) * tile_rows
+                                                     : divide_up(rows, 16) * 16);
+  const double multiply_adds = is_float ? 100 : 800;  // per clock
+  const double loads = static_cast<double>(rows) * depth * sizeof(Number) / 24,
+               sums = 2 * slice_warps * 4 * computed * columns / 128;
+  return 1600 * tiles + loads / 2 + computed * columns * depth / multiply_adds + sums;
 }
+
+// The point-wise step, of each channel of a thread.
+constexpr double clocks_of_channels = 250;
 
 struct DeviceLimits {
   std::int64_t multiprocessors, blocks;  // blocks of a multiprocessor, by their registers
@@ -56,8 +65,7 @@ std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t gro
                                         std::int64_t batch, const DeviceLimits& limits) {
   std::optional<PersistentPlan> best;
   double least = std::numeric_limits<double>::infinity();
-  using Limits = SliceLimits<Number>;
-  const std::int64_t columns = shape.backward ? Limits::max_backward : Limits::max_columns;
+  const std::int64_t columns = max_slice_columns<Number>(shape.late_columns > 0, shape.backward);
   std::int64_t most = std::min(group_width, columns / std::max(shape.columns, shape.late_columns));
   if (limits.channels > 0) most = std::min(most, limits.channels);
   for (std::int64_t channels = most; channels > 0; --channels) {
@@ -66,15 +74,16 @@ std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t gro
     PersistentPlan plan;
     plan.recurrent = slice_layout<Number>(shape.columns * channels, shape.depth);
     plan.late = slice_layout<Number>(shape.late_columns * channels, shape.late_depth);
-    plan.space = std::max(space_bytes<Number>(plan.recurrent), space_bytes<Number>(plan.late));
+    plan.space = space_bytes<Number>;
     const std::int64_t shared = std::int64_t{plan.recurrent.weight_bytes<Number>()} +
-                                plan.late.weight_bytes<Number>() + plan.space;
+                                plan.late.weight_bytes<Number>() + plan.space +
+                                (shape.backward ? 0 : bias_bytes(plan));
     if (shared > static_cast<std::int64_t>(limits.shared)) continue;
     const std::int64_t blocks = limits.blocks_with(static_cast<std::size_t>(shared)),
                        sets = std::min(blocks / (groups * slices), max_counters / groups);
     if (sets == 0) continue;
     const std::int64_t batch_slices = std::min(sets, divide_up(batch, tile_rows)),
-                       rows = divide_up(batch, batch_slices), tiles = divide_up(rows, tile_rows);
+                       rows = divide_up(batch, batch_slices);
     plan.groups = static_cast<std::int32_t>(groups);
     plan.group_width = static_cast<std::int32_t>(group_width);
     plan.slices = static_cast<std::int32_t>(slices);
@@ -85,8 +94,10 @@ std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t gro
     plan.batch_rows = static_cast<std::int32_t>(rows);
     plan.shared = static_cast<std::int32_t>(shared);
     const double waves = static_cast<double>(divide_up(plan.blocks(), limits.multiprocessors));
-    const double cost = waves * static_cast<double>(tiles) *
-                        (clocks_of<Number>(plan.recurrent) + clocks_of<Number>(plan.late));
+    const double cost =
+        waves *
+        (clocks_of<Number>(plan.recurrent, rows) + clocks_of<Number>(plan.late, rows) +
+         clocks_of_channels * static_cast<double>(divide_up(rows * channels, slice_threads)));
     if (cost >= least) continue;
     least = cost;
     best = plan;

@@ -23,34 +23,45 @@ struct alignas(16) Piece {
   Number value[size];
 };
 
-/// Numbers to whose multiples the columns and the depth are padded with zeros, and the largest
-/// number of columns forward and backward; registers limit it.
+/// Numbers to whose multiples the columns and the depth are padded with zeros.
 template <class Number>
-struct SliceLimits;
+struct SliceSteps;
 template <>
-struct SliceLimits<float> {
-  static constexpr int column_step = 4, depth_step = 4, max_columns = 64, max_backward = 64;
+struct SliceSteps<float> {
+  static constexpr int columns = 8, depth = 4;
 };
 template <>
-struct SliceLimits<Bfloat16> {
-  static constexpr int column_step = 16, depth_step = 32, max_columns = 96, max_backward = 48;
+struct SliceSteps<Bfloat16> {
+  static constexpr int columns = 16, depth = 32;
 };
+/// The largest number of columns of a product: registers limit it.
+template <class Number>
+constexpr int max_slice_columns(bool has_late, bool backward) {
+  if (std::is_same_v<Number, float>) return 64;
+  return backward ? 48 : has_late ? 64 : 96;
+}
 
-constexpr int chunk_bytes = 512;  ///< float32: of k that are staged of each row
-constexpr std::int32_t staging_bytes = tile_rows * (chunk_bytes + 16);
-/// bfloat16: a warp stores 8 tiles of 16 columns and 8 rows at a time.
-constexpr int tiles_at_once = 8;
-constexpr std::int32_t sums_bytes = slice_warps * tiles_at_once * 16 * 8 * 4;
+/// float32: a warp stages a tile of rows of a block of k, each row 16 bytes longer so that the
+/// accesses of a warp differ in their banks.
+constexpr int staged_depth = 16, staging_stride = staged_depth + 4;
+/// Sums of 8 or 16 bytes that a warp stores at a time for each lane.
+constexpr int sums_at_once = 8;
+/// Bytes of the space that inputs, sums and outputs share.
+template <class Number>
+constexpr std::int32_t space_bytes = slice_threads* sums_at_once * 16;
+template <>
+inline constexpr std::int32_t space_bytes<float> = slice_warps* tile_rows* staging_stride * 4;
+static_assert(space_bytes<float> >= slice_threads * sums_at_once * 8 &&
+              space_bytes<float> >= tile_rows * (max_slice_columns<float>(false, false) + 4) * 4 &&
+              space_bytes<Bfloat16> >=
+                  tile_rows * (max_slice_columns<Bfloat16>(false, false) + 4) * 4);
 
 /// The sizes of a product and its places in shared memory.
 struct SliceLayout {
   std::int32_t columns = 0, depth = 0;  ///< 0: there is no product
   std::int32_t padded_columns = 0, padded_depth = 0;
-  std::int32_t parts = 1;   ///< into which k is divided, each computed by other threads
-  std::int32_t copies = 1;  ///< of the output tile, to be summed
 
   NMT_HOST_DEVICE std::int32_t output_stride() const { return padded_columns + 4; }
-  NMT_HOST_DEVICE std::int32_t output_size() const { return tile_rows * output_stride(); }
   /// float32: rows are 16 bytes longer, so that the accesses of a warp differ in their banks.
   template <class Number>
   NMT_HOST_DEVICE std::int32_t weight_stride() const {
@@ -62,31 +73,19 @@ struct SliceLayout {
   }
 };
 
-/// The layout of a product; more columns than SliceLimits allow are not possible.
+/// The layout of a product; more columns than max_slice_columns() are not possible.
 template <class Number>
 SliceLayout slice_layout(std::int64_t columns, std::int64_t depth) {
-  using Limits = SliceLimits<Number>;
+  using Steps = SliceSteps<Number>;
   const auto padded = [](std::int64_t n, int step) {
     return static_cast<std::int32_t>(divide_up(n, step) * step);
   };
   SliceLayout layout;
   layout.columns = static_cast<std::int32_t>(columns);
   layout.depth = static_cast<std::int32_t>(depth);
-  layout.padded_columns = padded(columns, Limits::column_step);
-  layout.padded_depth = padded(depth, Limits::depth_step);
-  if (columns == 0 || std::is_same_v<Number, Bfloat16>) return layout;
-  layout.parts = std::min(8, slice_threads / (tile_rows / 2 * layout.padded_columns / 4));
-  const auto fitting = static_cast<std::int32_t>(
-      staging_bytes / (layout.output_size() * std::int32_t{sizeof(float)}));
-  layout.copies = std::clamp(fitting, 1, layout.parts);
+  layout.padded_columns = padded(columns, Steps::columns);
+  layout.padded_depth = padded(depth, Steps::depth);
   return layout;
-}
-
-/// Bytes of the space that inputs and sums share.
-template <class Number>
-std::int32_t space_bytes(const SliceLayout& layout) {
-  return std::max(std::is_same_v<Number, float> ? staging_bytes : sums_bytes,
-                  layout.copies * layout.output_size() * std::int32_t{sizeof(float)});
 }
 
 /// The rows that a product reads: k is at first + k / segment * segment_stride + k % segment, or
@@ -119,42 +118,66 @@ __device__ __forceinline__ void load_four(const float* from, const float* factor
     for (int e = 0; e < 4; ++e) to[e] *= factors[e];
 }
 
-/// The piece from k on of a row of float32; 0 past the depth.
+/// Copies the piece from k on of a row to shared memory; 0 past the depth and where there is no
+/// row. Through a loop, not registers, where it is not aligned: that code is long.
 template <class Number>
-__device__ __forceinline__ Piece<Number> load_piece(const SliceInput& in, std::int64_t row,
-                                                    std::int32_t k, std::int32_t depth) {
+__device__ __forceinline__ void stage_piece(const SliceInput& in, bool has_row, std::int64_t row,
+                                            std::int32_t k, std::int32_t depth, Number* to) {
   constexpr int size = Piece<Number>::size;
-  Piece<Number> piece{};
   if (in.aligned) {
-    if (k >= depth) return piece;
-    const std::int64_t at = row * in.stride + in.column(k);
-    float value[size];
+    Piece<Number> piece{};
+    if (has_row && k < depth) {
+      const std::int64_t at = row * in.stride + in.column(k);
+      float value[size];
 #pragma unroll
-    for (int e = 0; e < size; e += 4)
-      load_four(in.values + at + e, in.factors ? in.factors + at + e : nullptr, value + e);
+      for (int e = 0; e < size; e += 4)
+        load_four(in.values + at + e, in.factors ? in.factors + at + e : nullptr, value + e);
 #pragma unroll
-    for (int e = 0; e < size; ++e) assign(piece.value[e], value[e]);
-    return piece;
+      for (int e = 0; e < size; ++e) assign(piece.value[e], value[e]);
+    }
+    *reinterpret_cast<Piece<Number>*>(to) = piece;
+    return;
   }
-  for (int e = 0; e < size && k + e < depth; ++e) {
-    const std::int64_t at = row * in.stride + in.column(k + e);
-    const float value =
-        in.rounded && std::is_same_v<Number, Bfloat16>
-            ? as_float(__ldcg(in.rounded + at))
-            : __ldcg(in.values + at) *
-                  (in.factors ? in.factors[row * in.stride + in.factor_column(k + e)] : 1.0f);
-    assign(piece.value[e], value);
+#pragma unroll 1
+  for (int e = 0; e < size; ++e) {
+    float value = 0;
+    if (has_row && k + e < depth) {
+      const std::int64_t at = row * in.stride + in.column(k + e);
+      if (in.rounded && std::is_same_v<Number, Bfloat16>)
+        value = as_float(__ldcg(in.rounded + at));
+      else
+        value = __ldcg(in.values + at) *
+                (in.factors ? in.factors[row * in.stride + in.factor_column(k + e)] : 1.0f);
+    }
+    assign(to[e], value);
   }
-  return piece;
+}
+
+__device__ __forceinline__ int warp() {
+  return static_cast<int>(threadIdx.x) / warp_size;
+}
+__device__ __forceinline__ int lane() {
+  return static_cast<int>(threadIdx.x) % warp_size;
+}
+
+/// The sum over the warps of what each has stored for one of `sums_at_once` sums of a lane: that of
+/// the calling warp's number.
+template <class Vector>
+__device__ __forceinline__ Vector add_parts(const Vector* parts) {
+  Vector sum = parts[warp() * warp_size + lane()];
+#pragma unroll
+  for (int part = 1; part < slice_warps; ++part) {
+    const Vector more = parts[(part * sums_at_once + warp()) * warp_size + lane()];
+    sum.x += more.x, sum.y += more.y;
+    if constexpr (sizeof(Vector) == 16) sum.z += more.z, sum.w += more.w;
+  }
+  return sum;
 }
 
 /// The output of a row and a column of the last slice_product().
 __device__ __forceinline__ float output(const SliceLayout& l, const unsigned char* space, int row,
                                         int column) {
-  const float* const at = reinterpret_cast<const float*>(space) + row * l.output_stride() + column;
-  float sum = at[0];
-  for (int copy = 1; copy < l.copies; ++copy) sum += at[copy * l.output_size()];
-  return sum;
+  return reinterpret_cast<const float*>(space)[row * l.output_stride() + column];
 }
 
 }  // namespace nmt::cuda

@@ -83,9 +83,10 @@ class TensorCores {
       }
   }
 
-  // The sums of all warps, written row by row.
-  __device__ __forceinline__ void store() {
-    constexpr int at_once = tiles_at_once / row_tiles, rounds = (max_tiles + at_once - 1) / at_once;
+  // The sums of all warps, written row by row; between() when a part of them is out of registers.
+  template <class Between>
+  __device__ __forceinline__ void store(Between between) {
+    constexpr int at_once = sums_at_once / row_tiles, rounds = (max_tiles + at_once - 1) / at_once;
     float4* const parts = reinterpret_cast<float4*>(space_);
     float4 result[rounds];
     const int own = warp() / row_tiles, own_rows = warp() % row_tiles;
@@ -98,19 +99,12 @@ class TensorCores {
         for (int i = 0; i < row_tiles; ++i) {
           if (round * at_once + j >= max_tiles || !has(round * at_once + j, i)) continue;
           const float(&sum)[4] = sum_[round * at_once + j][i];
-          parts[(warp() * tiles_at_once + row_tiles * j + i) * warp_size + lane()] = {
+          parts[(warp() * sums_at_once + row_tiles * j + i) * warp_size + lane()] = {
               sum[0], sum[1], sum[2], sum[3]};
         }
+      if (round == 0) between();
       __syncthreads();
-      if (has(round * at_once + own, own_rows)) {
-        float4 sum = parts[warp() * warp_size + lane()];
-#pragma unroll
-        for (int part = 1; part < slice_warps; ++part) {
-          const float4 more = parts[(part * tiles_at_once + warp()) * warp_size + lane()];
-          sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
-        }
-        result[round] = sum;
-      }
+      if (has(round * at_once + own, own_rows)) result[round] = add_parts(parts);
       __syncthreads();
     }
     const int stride = l_.output_stride();
@@ -129,8 +123,8 @@ class TensorCores {
   }
 
  private:
-  static constexpr int block_depth = SliceLimits<Bfloat16>::depth_step,
-                       max_tiles = max_columns / 16, row_tiles = tile_rows / 8;
+  static constexpr int block_depth = SliceSteps<Bfloat16>::depth, max_tiles = max_columns / 16,
+                       row_tiles = tile_rows / 8;
   static constexpr int stages = 4;  // blocks of k on their way
 
   // Rows g, g + 8, g + 16 and g + 24 of a block of k; from: row g.
@@ -153,9 +147,8 @@ class TensorCores {
 #pragma unroll 1
     for (int i = 0; i < 4; ++i) {
       const int row = lane() / 4 + 8 * i;
-      staged[i * slice_threads] =
-          row < rows_ ? std::bit_cast<uint4>(load_piece<Bfloat16>(in_, first_ + row, k, l_.depth))
-                      : uint4{0, 0, 0, 0};
+      stage_piece(in_, row < rows_, first_ + row, k, l_.depth,
+                  reinterpret_cast<Bfloat16*>(staged + i * slice_threads));
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) x[i] = staged[i * slice_threads];
@@ -179,13 +172,6 @@ class TensorCores {
   __device__ __forceinline__ bool has(int column_tile, int row_tile) const {
     return column_tile < tiles_ && (row_tile < row_tiles / 2 || rows_ > tile_rows / 2);
   }
-  __device__ __forceinline__ static int warp() {
-    return static_cast<int>(threadIdx.x) / warp_size;
-  }
-  __device__ __forceinline__ static int lane() {
-    return static_cast<int>(threadIdx.x) % warp_size;
-  }
-
   const SliceLayout& l_;
   const SliceInput& in_;
   const int blocks_, tiles_, rows_;
@@ -193,20 +179,5 @@ class TensorCores {
   unsigned char* const space_;
   float sum_[max_tiles][row_tiles][4] = {};
 };
-
-/// Multiplies rows [first, first + rows) of the input, at most tile_rows, with the slice. Returns
-/// with the sums in `space`, where output() reads them; barriers before and after are included.
-/// between() is called between the loads of the input and the sum over the warps.
-template <int max_columns, class Between>
-__device__ __forceinline__ void slice_product(const SliceLayout& l, const Bfloat16* weights,
-                                              const SliceInput& in, std::int64_t first, int rows,
-                                              unsigned char* space, Between between) {
-  __syncthreads();  // the space has been read
-  TensorCores<max_columns> product(l, in, first, rows, space);
-  product.multiply(weights);
-  between();
-  __syncthreads();
-  product.store();
-}
 
 }  // namespace nmt::cuda
