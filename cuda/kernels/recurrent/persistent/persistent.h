@@ -165,7 +165,7 @@ __device__ __forceinline__ void load_slice(const SliceLayout& l, const Persisten
            ((std::int64_t{place.group} * planes + p) * plan.group_width + in_group + c) * l.depth;
   };
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
-  if (l.depth % size != 0) {
+  if (l.depth % size != 0 || reinterpret_cast<std::uintptr_t>(packed) % 16 != 0) {
 #pragma unroll 1
     for (std::int32_t i = thread; i < pieces; i += slice_threads) {
       const std::int32_t n = i / row_pieces, k = i % row_pieces * size;
