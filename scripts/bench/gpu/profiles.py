@@ -34,8 +34,6 @@ KERNELS = {
 # All launches of one run without graphs: name: (row, precision).
 WHOLE = {
     "a training step of deep oLRN, bfloat16": ("^step/wmt14-en-de-lrn olrn B 128 T 32: whole step$", "bfloat16"),
-    "a decoding step, batch 128, beam 4, bfloat16": ("^decoding/wmt14-en-de-lrn olrn bfloat16 batch 128 beam 4$", "bfloat16"),
-    "a decoding step, batch 1, beam 4, bfloat16": ("^decoding/wmt14-en-de-lrn olrn bfloat16 batch 1 beam 4$", "bfloat16"),
 }
 WHOLE_METRICS = {"gpu__time_duration.sum": "ns", "dram__bytes_read.sum": "read", "dram__bytes_write.sum": "written"}
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "nsecond": 1, "usecond": 1e3, "msecond": 1e6, "byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}
@@ -134,12 +132,12 @@ EMULATED_PAIRS = {"pairs": 110, "valid": 1, "test": 1}
 
 
 def layers(check, name, precision, more):
-    device = ["--device", "cpu", "--quick", "--rounds", "1"] if check.options.emulated else ["--device", "cuda"]
+    device = ["--device", "cpu", "--quick", "--rounds", "1"] if check.options.emulated else ["--device", "cuda", "--rounds", "2", "--min-time", "0.2"]
     compare(check, f"{name}, {precision}", "compare_layers.py", [*device, "--precision", precision, *more], 240, ("torch", "numpy"), True)
 
 
 def trainings(check):
-    device, data = ["--device", "cuda", "--rounds", "2"], check.options.data or check.build / "data/multi30k"
+    device, data = ["--device", "cuda", "--rounds", "2", "--updates", "200"], check.options.data or check.build / "data/multi30k"
     if check.options.emulated:
         device, data = ["--device", "cpu", "--threads", "1", "--rounds", "1", "--updates", "1"], check.runner.work / "toy"
         training.make_toy(data, EMULATED_PAIRS, True)
@@ -151,11 +149,10 @@ def trainings(check):
 
 
 def part(check):
-    profile_whole(check, next(iter(WHOLE)))
-    layers(check, "layers and torch.nn", "bfloat16", ["--no-compile"])
-    layers(check, "layers and torch.nn", "float32", ["--no-compile"])
     for what in WHOLE:
         profile_whole(check, what)
+    layers(check, "layers and torch.nn", "bfloat16", ["--no-compile"])
+    layers(check, "layers and torch.nn", "float32", ["--no-compile"])
     trainings(check)
     if check.options.emulated:
         check.state.finish("LRN and a compiled loop, bfloat16", "not run: compiling takes a minute", True, 0)

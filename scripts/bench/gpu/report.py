@@ -1,4 +1,6 @@
 """The page that joins the report files of the parts."""
+import re
+
 import goals
 import predictions
 from parts import PARTS
@@ -103,7 +105,7 @@ def machines(reports):
             continue
         seen.append(machine)
         lines += [f"First log line on {machine['device']}: `{machine['log']}`", "", "```", machine["version"], "```", "",
-                  *table(("library", "found at"), [(name, f"`{place}`" if place else "not found") for name, place in machine["libraries"].items()])]  # fmt: skip
+                  *table(("library", "found at"), [(name, f"`{re.sub('^.*/(?=(site|dist)-packages/)', '', place)}`" if place else "not found") for name, place in machine["libraries"].items()])]  # fmt: skip
     return lines
 
 

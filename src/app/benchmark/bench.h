@@ -73,6 +73,16 @@ class Case {
     extra("ms without graphs", 1e3 * aside(body));
     device->set_graphs(true);
   }
+  /// On CUDA, the time of a repeatable body when recurrences with products run persistently.
+  template <class Body>
+  void time_persistently(Body&& body) {
+    CudaDevice* const device = context_.cuda.device;
+    if (!device) return;
+    const PersistentUse before = device->persistent();
+    device->set_persistent(PersistentUse::on);
+    extra("ms persistent", 1e3 * aside(body));
+    device->set_persistent(before);
+  }
   /// On CUDA, one run without graphs whose launches a profiler sees (ProfiledRange).
   template <class Body>
   void show_profiler(Body&& body) {

@@ -86,6 +86,13 @@ std::string title(const ModelCase& m) {
   return fmt::format("{} B {} T {}", m.name, m.sentences, m.steps);
 }
 
+bool has_persistent_layers(const Model& model) {
+  const auto& layers = model.recurrences();
+  return std::any_of(layers.begin(), layers.end(), [](const RecurrentLayerInfo& layer) {
+    return layer.persistent_unsupported.empty();
+  });
+}
+
 // One training step, as nmt-train does it: gradients of a batch, then clipping, Adam and the reset
 // of gradients.
 void split(Bench& bench, const ModelCase& what) {
@@ -112,6 +119,7 @@ void split(Bench& bench, const ModelCase& what) {
     c.work(flops, 0);
     whole = c.time(run);
     c.time_without_graphs(run);
+    if (has_persistent_layers(model)) c.time_persistently(run);
     c.show_profiler(run);
     c.extra("target tokens/s", static_cast<double>(batch.target_tokens) / whole);
     c.extra("source+target tokens/s",
