@@ -72,7 +72,7 @@ class Forward {
                      });
   }
 
-  // Stores a product with its bias, normalized or not, and calls done(channel, step, inputs,
+  // Stores a product with its bias, normalized or not, and calls done(channel, inputs,
   // values).
   template <int planes, class Done>
   __device__ __forceinline__ void product(const SliceLayout& l, const Number* weights,

@@ -8,6 +8,7 @@
 // weights, the second the rows, whose registers are then in the order in which they are loaded.
 
 #include "cuda/kernels/recurrent/persistent/slice.h"
+#include "cuda/kernels/recurrent/unit_step.h"
 
 #include <mma.h>
 
@@ -125,7 +126,8 @@ class TensorCores {
  private:
   static constexpr int block_depth = SliceSteps<Bfloat16>::depth, max_tiles = max_columns / 16,
                        row_tiles = tile_rows / 8;
-  static constexpr int stages = 4;  // blocks of k on their way
+  // Blocks of k on their way; fewer where the compiler takes more registers.
+  static constexpr int stages = is_newer && max_columns > 48 ? 2 : 4;
 
   // Rows g, g + 8, g + 16 and g + 24 of a block of k; from: row g.
   __device__ __forceinline__ void load(const Bfloat16* from, int block, uint4 (&x)[4]) const {
