@@ -85,7 +85,7 @@ std::vector<ParityRow> optimizer_parity() {
        [](Parity& p) {
          p.sizes("all");
          const Parameters parameters(p, 0, false);
-         constexpr std::int64_t many = 300 * 4096;  // more chunks than a block has threads
+         constexpr std::int64_t many = 1100 * 4096;  // more chunks than a block has threads
          const auto large = p.floats(many);
          const auto sums = p.doubles({-1, -1});
          p.run(

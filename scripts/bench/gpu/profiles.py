@@ -50,7 +50,7 @@ def compare(check, name, script, arguments, limit, packages, writes=False):
     times = check.runner.work / "times.json"
     times.unlink(missing_ok=True)
     done = check.runner.run([sys.executable, BENCH / script, *arguments, *(["--out", times] if writes else [])], limit,
-                            env={"NMT_BUILD": str(check.build), "PYTHONUNBUFFERED": "1"})  # fmt: skip
+                            env={"NMT_BUILD": str(check.build), "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "ignore"})  # fmt: skip
     good = done.status == 0
     values = {"times": json.loads(times.read_text(encoding="utf-8"))} if times.exists() else {}
     state.finish(name, "done" if good else f"FAILED (status {done.status})", good, done.seconds, "" if good else done.text, text=done.text[-12000:], **values)
