@@ -11,11 +11,6 @@ namespace {
 
 constexpr unsigned threads = channel_threads;
 // The compiler takes more registers for the backward pass on devices newer than Hopper.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-constexpr bool is_newer = true;
-#else
-constexpr bool is_newer = false;
-#endif
 constexpr int backward_blocks = is_newer ? 4 : channel_blocks;
 // Steps whose loads are in flight while a thread computes. A unit with one state alone (lrn, olrn)
 // has registers for two backward.

@@ -15,6 +15,13 @@ struct Channel {
   std::int64_t row, column;
 };
 
+/// Whether the device is newer than Hopper: the compiler gives kernels more registers there.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr bool is_newer = true;
+#else
+constexpr bool is_newer = false;
+#endif
+
 /// Threads of a block where each thread has a channel.
 constexpr unsigned channel_threads = 128;
 /// Such blocks at once on a multiprocessor in kernels that take all steps: with 64 registers per

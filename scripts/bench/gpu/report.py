@@ -1,5 +1,6 @@
 """The page that joins the report files of the parts."""
 import re
+import textwrap
 
 import goals
 import predictions
@@ -14,6 +15,11 @@ def table(head, rows):
 
 def number(value):
     return f"{value:.4g}"
+
+
+def wrapped(line):
+    """A line of text in lines of at most 100 characters; rows of tables stay whole."""
+    return [line] if line.startswith("|") or len(line) <= 100 else textwrap.wrap(line, 100, break_long_words=False, break_on_hyphens=False)
 
 
 def steps_of(state):
@@ -128,4 +134,5 @@ def page(folders):
             lines += part_of(part, state, title)
     good = not missing and not any(state.failures() for _, state in reports)
     good = good and all(any(state.data.get("finished") for number, state in reports if number == part) for part in PARTS)
-    return "\n".join(lines).rstrip() + "\n", good
+    text = (part for line in "\n".join(lines).split("\n") for part in wrapped(line) or [""])
+    return "\n".join(text).rstrip() + "\n", good

@@ -52,7 +52,7 @@ TEST_F(DryRuns, PointwiseKernelsMoveTheirArguments) {
 // A row is read three times, a sector counts once; the gain is the same for all rows.
 TEST_F(DryRuns, SectorsCountOnce) {
   CudaDevice device;
-  constexpr std::int64_t rows = 4096, width = 1024, n = rows * width;
+  constexpr std::int64_t rows = 4096, width = 2048, n = rows * width;
   const float *const x = floats(device, n), *const gain = floats(device, width);
   float* const y = floats(device, n);
   kernels::layer_norm(device.handle(), rows, 1, width, x, gain, nullptr, y, nullptr);
