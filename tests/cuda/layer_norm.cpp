@@ -56,8 +56,8 @@ std::vector<ParityRow> layer_norm_parity() {
        [](Parity& p) {
          for (const std::int64_t rows : {1, 3, 33, 300})
            for (const std::int64_t planes : {1, 3})
-             for (const std::int64_t width :
-                  {3, 31, 257, 5000, 6144}) {  // the last: too wide for shared memory
+             for (const std::int64_t width : {3, 31, 64, 256, 257, 1000, 1024, 5000,
+                                              6144}) {  // the last: too wide for shared memory
                if (width > 257 && rows != 3) continue;
                p.sizes("rows {} planes {} width {}", rows, planes, width);
                const std::int64_t n = rows * planes * width;
