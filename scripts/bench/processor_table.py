@@ -17,8 +17,10 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin/nmt-bench"
 PAGE = ROOT / "docs/benchmarks/processors.md"
-# Rows in each precision of the weights; those of "tiny" are the smoke test's.
-FILTERS = {"float32": r"^(processor/|training/(multi30k (gru|lrn|olrn|sru)|tiny)|decoding/(multi30k|tiny))", "int8": r"^decoding/(multi30k|tiny)"}
+# Rows in each precision of the weights and by these products; those of "tiny" are the smoke test's.
+TRAINING = r"training/(multi30k (gru|lrn|olrn|sru)|tiny)"
+RUNS = [("float32", "own", rf"^(processor/|{TRAINING}|decoding/(multi30k|tiny))"), ("float32", "bfloat16x3", f"^{TRAINING}"),
+        ("int8", "own", r"^decoding/(multi30k|tiny)")]  # fmt: skip
 # Families and models by CPUID: "AMD Processor Programming Reference" and "Intel 64 and IA-32
 # Architectures Software Developer's Manual", volume 4, table 2-1.
 INTEL = {85: "Skylake", 106: "Ice Lake", 108: "Ice Lake", 143: "Sapphire Rapids", 207: "Emerald Rapids", 173: "Granite Rapids",
@@ -52,21 +54,31 @@ def l3_kib():
     return int(size.read_text(encoding="utf-8").strip().rstrip("K")) if size.exists() else 0
 
 
-def this_class():
+def cpuinfo():
     text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0]
-    facts = dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in text.splitlines() if ":" in line)
+    return dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in text.splitlines() if ":" in line)
+
+
+def this_class():
+    facts = cpuinfo()
     return class_of(facts.get("vendor_id", "unknown"), int(facts.get("cpu family", 0)), int(facts.get("model", 0)), facts.get("flags", "").split(),
                     l3_kib())
 
 
 def measure(threads, more):
-    """The report of nmt-bench, with the rows of all precisions."""
+    """The report of nmt-bench, with the rows of all runs."""
     documents = []
-    for precision, rows in FILTERS.items():
-        command = [PROGRAM, "--filter", rows, "--precision", precision, "--format", "json", "--products", "own", "--cpu-threads", threads, *more]
+    for precision, products, rows in RUNS:
+        if products == "bfloat16x3" and "amx_bf16" not in cpuinfo().get("flags", "").split():
+            continue
+        command = [PROGRAM, "--filter", rows, "--precision", precision, "--format", "json", "--products", products, "--cpu-threads", threads, *more]
         done = subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True)
         documents.append(json.loads(done.stdout))
-    documents[0]["benchmarks"] += documents[1]["benchmarks"]
+        if products != "own":
+            for row in documents[-1]["benchmarks"]:
+                row["table"] += f", {products}"
+    for document in documents[1:]:
+        documents[0]["benchmarks"] += document["benchmarks"]
     return documents[0]
 
 

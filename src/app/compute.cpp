@@ -41,6 +41,10 @@ int pool_threads(const ComputeSpec& spec, ComputeUse use) {
   return std::max(1, allowed_processors() / spec.workers);
 }
 
+bool needs_float32(ProductChoice products) {
+  return products == ProductChoice::onednn || products == ProductChoice::bfloat16x3;
+}
+
 struct AutomaticPrecision {
   Precision precision = Precision::float32;
   std::string reason;  // for the log; "" where there was no choice
@@ -48,7 +52,7 @@ struct AutomaticPrecision {
 
 // The precision on the CPU where none is given.
 AutomaticPrecision automatic_precision(ProductChoice products, ComputeUse use, ThreadPool& pool) {
-  if (use != ComputeUse::training || products == ProductChoice::onednn ||
+  if (use != ComputeUse::training || needs_float32(products) ||
       !kernels::rounded_products().is_native)
     return {};
   if (bfloat16_is_faster({&pool})) return {Precision::bfloat16, "auto: faster than float32 here"};
@@ -81,9 +85,10 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
     if (spec.recurrences == RecurrenceChoice::persistent) refuse("recurrences: persistent");
     if (precision_ == Precision::tf32) refuse("precision: tf32");
     if (spec.cuda_graphs == GraphUse::on) refuse("cuda-graphs: on");
-    if (precision_ == Precision::bfloat16 && products_ == ProductChoice::onednn)
+    if (precision_ == Precision::bfloat16 && needs_float32(products_))
       fail(ExitStatus::usage,
-           "products: onednn is for precision: float32; with bfloat16 expected auto or own");
+           "products: {} is for precision: float32; with bfloat16 expected auto or own",
+           name_of(products_));
     return;
   }
   if (spec.precision == Precision::int8)
@@ -142,8 +147,9 @@ Context Compute::training_context(Arena& arena, const kernels::ProductLibrary* p
 
 const kernels::ProductLibrary* Compute::products() {
   if (cuda_) {
-    if (products_ == ProductChoice::onednn)
-      fail(ExitStatus::usage, "products: onednn is for the CPU, not for cuda:{}", cuda_->index());
+    if (needs_float32(products_))
+      fail(ExitStatus::usage, "products: {} is for the CPU, not for cuda:{}", name_of(products_),
+           cuda_->index());
     return nullptr;
   }
   if (precision_ == Precision::bfloat16) {
@@ -152,6 +158,19 @@ const kernels::ProductLibrary* Compute::products() {
     return &rounding;
   }
   if (products_ == ProductChoice::own) return nullptr;
+  if (products_ != ProductChoice::onednn) {
+    const bool asked = products_ == ProductChoice::bfloat16x3;
+    const kernels::ProductLibrary* const split = kernels::ProductLibrary::bfloat16x3();
+    if (asked && !split)
+      fail(
+          ExitStatus::usage,
+          "products: bfloat16x3 needs a processor with AMX and Linux 5.16 or later; expected auto, "
+          "own or onednn");
+    if (split && (asked || bfloat16x3_is_faster({&pool_}))) {
+      log::info("matrix products: {}", split->name());
+      return split;
+    }
+  }
   std::string why;
   const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
   if (!library && products_ == ProductChoice::onednn)

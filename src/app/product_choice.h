@@ -46,5 +46,8 @@ std::string choose_products(const Cpu& cpu);
 /// speed of FMA on AMD Zen 4 and half of it on Intel Emerald Rapids
 /// (docs/benchmarks/processors.md).
 bool bfloat16_is_faster(const Cpu& cpu);
+/// The same of products with three numbers in bfloat16 for each input
+/// (kernels::ProductLibrary::bfloat16x3()). Without AMX false.
+bool bfloat16x3_is_faster(const Cpu& cpu);
 
 }  // namespace nmt::app

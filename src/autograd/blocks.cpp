@@ -9,7 +9,7 @@ Tensor pack_blocks(const Context& context, const kernels::BlockDiagonal& d, cons
                    bool transpose) {
   const kernels::GemmBatch batch = transpose ? d.input_gradient() : d.product();
   const std::int64_t k = transpose ? d.n : d.k, n = transpose ? d.k : d.n;
-  Tensor packed = context.empty({kernels::packed_batched_size(batch, k, n)});
+  Tensor packed = context.empty({kernels::packed_batched_size(context.cpu, batch, k, n)});
   dispatch(context, [&](const auto& backend) {
     kernels::pack_batched(backend, batch, transpose, k, n, values, d.ld, packed.f32());
   });

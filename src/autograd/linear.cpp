@@ -156,7 +156,7 @@ std::vector<Var> linear_of_each(Tape& tape, const Var& x, const std::vector<Para
   std::vector<Var> products;
   const Parameter& first = *weights.at(0);
   const Dense dense(x, first);
-  const std::int64_t stride = packed_elements(Dtype::f32, dense.k, dense.n);
+  const std::int64_t stride = packed_elements(tape.context(), Dtype::f32, dense.k, dense.n);
   bool joined = weights.size() > 1 && !tape.context().backend->host_memory;
   for (std::size_t i = 0; joined && i < weights.size(); ++i) {
     const Parameter& weight = *weights[i];

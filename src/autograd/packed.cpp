@@ -20,9 +20,10 @@ std::uint16_t* bf16_of(const Tensor& packed, std::int64_t first) {
 
 }  // namespace
 
-std::int64_t packed_elements(Dtype dtype, std::int64_t k, std::int64_t n) {
+std::int64_t packed_elements(const Context& context, Dtype dtype, std::int64_t k, std::int64_t n) {
   if (dtype == Dtype::i8) return kernels::packed_int8_size(k, n);
-  return dtype == Dtype::bf16 ? kernels::packed_bf16_size(k, n) : kernels::packed_size(k, n);
+  return dtype == Dtype::bf16 ? kernels::packed_bf16_size(k, n)
+                              : kernels::packed_size(context.cpu, k, n);
 }
 
 void pack_weight(const Context& context, bool transpose, std::int64_t k, std::int64_t n,
@@ -101,8 +102,8 @@ void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, s
 Tensor select_packed_columns(const Context& context, std::int64_t k, std::int64_t n,
                              std::span<const std::int32_t> ids, const Tensor& packed) {
   const Dtype dtype = packed.dtype();
-  Tensor out =
-      context.empty({packed_elements(dtype, k, static_cast<std::int64_t>(ids.size()))}, dtype);
+  Tensor out = context.empty(
+      {packed_elements(context, dtype, k, static_cast<std::int64_t>(ids.size()))}, dtype);
   if (dtype == Dtype::i8)
     kernels::select_columns(context.cpu, k, n, ids, int8_of(packed, 0), int8_of(out, 0));
   else if (dtype == Dtype::bf16)

@@ -11,7 +11,7 @@
 namespace nmt::ops {
 
 /// Number of elements that pack_weight() writes.
-std::int64_t packed_elements(Dtype dtype, std::int64_t k, std::int64_t n);
+std::int64_t packed_elements(const Context& context, Dtype dtype, std::int64_t k, std::int64_t n);
 /// Packs op(B) [k,n] into packed[first..] in the dtype of `packed`. B consists of the columns of
 /// the weight's value from `column` on, or is its transpose. i8 and bf16 values can only be packed
 /// without conversion.

@@ -15,9 +15,11 @@ enum class GraphUse {
 };
 /// GEMM implementation of training on the CPU.
 enum class ProductChoice {
-  automatic,  ///< oneDNN, if it is installed, for shapes where it is faster, else own GEMM
+  automatic,  ///< the fastest: bfloat16x3, or oneDNN, if it is installed, where it is faster than
+              ///< own
   own,        ///< own GEMM; no product depends on the number of threads
-  onednn      ///< oneDNN for all products that it can compute, own GEMM for the others
+  onednn,     ///< oneDNN for all products that it can compute, own GEMM for the others
+  bfloat16x3  ///< own GEMM, each float32 the sum of three numbers in bfloat16: needs AMX
 };
 /// Implementation of recurrent layers on a GPU.
 enum class RecurrenceChoice {
@@ -33,7 +35,7 @@ struct EnumNames<GraphUse> {
 };
 template <>
 struct EnumNames<ProductChoice> {
-  static constexpr std::array<std::string_view, 3> names{"auto", "own", "onednn"};
+  static constexpr std::array<std::string_view, 4> names{"auto", "own", "onednn", "bfloat16x3"};
 };
 template <>
 struct EnumNames<RecurrenceChoice> {

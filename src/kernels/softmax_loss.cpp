@@ -27,7 +27,7 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
 // too often. The plan depends only on the sizes, so the order of all sums is fixed.
 struct Plan {
   std::int64_t chunk, stride, logits, by_symbol, by_channel, losses, total;
-  Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
+  Plan(const Cpu& cpu, std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
     constexpr std::int64_t cached_floats = 2 * 1024 * 1024, min_rows = 128, max_rows = 512;
     stride = divide_up(vocabulary, 16) * 16;
     if (stride % 1024 == 0) stride += 16;  // rows a multiple of 4 KB apart would share cache sets
@@ -36,8 +36,8 @@ struct Plan {
     chunk = divide_up(rows, divide_up(rows > 0 ? rows : 1, fitting));
     logits = 0;
     by_symbol = logits + chunk * stride;
-    by_channel = by_symbol + divide_up(packed_size(width, vocabulary), 16) * 16;
-    losses = by_channel + divide_up(packed_size(vocabulary, width), 16) * 16;
+    by_channel = by_symbol + divide_up(packed_size(cpu, width, vocabulary), 16) * 16;
+    losses = by_channel + divide_up(packed_size(cpu, vocabulary, width), 16) * 16;
     total = losses + 4 * divide_up(rows, 4) * 4;
   }
 };
@@ -189,9 +189,9 @@ double smoothing_information(double smoothing, std::int64_t vocabulary) {
          (other > 0 ? static_cast<double>(vocabulary - 1) * other * std::log(other) : 0.0);
 }
 
-std::int64_t softmax_loss_scratch(const Cpu&, std::int64_t rows, std::int64_t width,
+std::int64_t softmax_loss_scratch(const Cpu& cpu, std::int64_t rows, std::int64_t width,
                                   std::int64_t vocabulary) {
-  return Plan(rows, width, vocabulary).total;
+  return Plan(cpu, rows, width, vocabulary).total;
 }
 
 void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
@@ -199,7 +199,7 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
   for (std::int64_t r = 0; r < rows; ++r)
     NMT_CHECK(loss.target[r] == no_target || (loss.target[r] >= 0 && loss.target[r] < vocabulary),
               "target token id {} is not in a vocabulary of size {}", loss.target[r], vocabulary);
-  const Plan plan(rows, width, vocabulary);
+  const Plan plan(cpu, rows, width, vocabulary);
   float* const logits = loss.scratch + plan.logits;
   float* const by_symbol = loss.scratch + plan.by_symbol;
   float* const by_channel = loss.scratch + plan.by_channel;

@@ -104,6 +104,30 @@ TEST(ProductChoice, onednn_takes_all_products_that_it_can) {
   library->use_for(kernels::zen4_kinds);
 }
 
+TEST(ProductChoice, three_numbers_in_bfloat16_need_amx_and_float32) {
+  ComputeSpec spec;
+  spec.cpu_threads = 1;
+  spec.products = ProductChoice::bfloat16x3;
+  const kernels::ProductLibrary* const split = kernels::ProductLibrary::bfloat16x3();
+  {
+    Compute compute(spec, ComputeUse::training);
+    EXPECT_EQ(compute.precision(), Precision::float32) << "chosen with the products";
+    if (split) {
+      EXPECT_EQ(compute.products(), split);
+      EXPECT_EQ(split->rounded_products()->parts, 3);
+      EXPECT_FALSE(split->rounds_inputs());
+    } else {
+      EXPECT_THROW(compute.products(), Error);
+    }
+  }
+  spec.precision = Precision::bfloat16;
+  EXPECT_THROW(Compute(spec, ComputeUse::training), Error);
+  ThreadPool pool(1);
+  if (!split) {
+    EXPECT_FALSE(bfloat16x3_is_faster({&pool}));
+  }
+}
+
 TEST(ProductChoice, decides_which_products_the_library_computes) {
   std::string why;
   const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);

@@ -1,7 +1,7 @@
-// Products whose inputs are rounded to bfloat16 (ProductLibrary::bfloat16()), against double
-// precision: those of this processor, and those of AMX over emulated tiles. Where the processor or
-// the loaded kernels have no AVX-512 BF16, the former multiply in float32, and the latter are
-// skipped.
+// Products whose inputs are rounded to bfloat16 (ProductLibrary::bfloat16()), or to three numbers
+// of it (bfloat16x3()), against double precision: those of this processor, and those of AMX over
+// emulated tiles. Where the processor or the loaded kernels have no AVX-512 BF16, those of one
+// number multiply in float32, and the others are skipped.
 
 #include "core/thread_pool.h"
 #include "kernels/products/bfloat16.h"
@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -34,10 +35,11 @@ struct Form {
   std::int64_t m, n, k;
 };
 
-// C = op(A) op(B) + beta C over the rounded inputs up to float32 rounding of the sums, and over the
-// given inputs up to a relative error of 2^-8 of each input. Returns the largest relative error
-// over the given inputs.
-double expect_product(const Form& f, const Floats& a, std::int64_t lda, const Floats& b,
+// C = op(A) op(B) + beta C. With one part, over the rounded inputs up to float32 rounding of the
+// sums, and over the given inputs up to a relative error of 2^-8 of each input; with three, over
+// the given inputs up to float32 rounding. Returns the largest relative error over the given
+// inputs.
+double expect_product(int parts, const Form& f, const Floats& a, std::int64_t lda, const Floats& b,
                       std::int64_t ldb, float beta, const Floats& before, const Floats& c,
                       std::int64_t ldc) {
   double largest = 0;
@@ -59,10 +61,15 @@ double expect_product(const Form& f, const Floats& a, std::int64_t lda, const Fl
         scale += std::abs(term);
         products += std::abs(plain);
       }
-      const double sums = 6e-8 * (2 + std::sqrt(static_cast<double>(f.k))) * scale + 1e-30;
-      const double inputs = (0x1p-7 + 0x1p-16) * products;  // (1 + 2^-8)^2 - 1
+      // Six products of parts are six sums.
+      const auto terms = static_cast<double>(f.k + (parts == 1 ? 0 : 6));
+      const double sums = 6e-8 * (2 + std::sqrt(terms)) * scale + 1e-30;
+      // (1 + 2^-8)^2 - 1; two products of parts below 2^-9 and 2^-18 are left out.
+      const double inputs = (parts == 1 ? 0x1p-7 + 0x1p-16 : 0x1p-26) * products;
       const double value = c[at(i, ldc, j)];
-      EXPECT_NEAR(value, sum, sums) << "m,n,k " << f.m << ',' << f.n << ',' << f.k;
+      if (parts == 1) {
+        EXPECT_NEAR(value, sum, sums) << "m,n,k " << f.m << ',' << f.n << ',' << f.k;
+      }
       EXPECT_NEAR(value, exact, sums + inputs);
       if (products > 0) largest = std::max(largest, std::abs(value - exact) / products);
       if (testing::Test::HasFailure()) return largest;
@@ -70,39 +77,52 @@ double expect_product(const Form& f, const Floats& a, std::int64_t lda, const Fl
   return largest;
 }
 
-enum class By { processor, emulated_amx };
+enum class By { processor, emulated_amx, processor_in_three, emulated_amx_in_three };
+
+std::string name_of(By by) {
+  const char* const names[] = {"Processor", "EmulatedAmx", "ProcessorInThree",
+                               "EmulatedAmxInThree"};
+  return names[static_cast<int>(by)];
+}
 
 class GemmRounded : public testing::TestWithParam<By> {
  protected:
   void SetUp() override {
     if (GetParam() == By::processor) return;
+    const RoundedProducts* const found = GetParam() == By::processor_in_three ? amx_split_products()
+                                         : GetParam() == By::emulated_amx
+                                             ? emulated_amx_products()
+                                             : emulated_amx_split_products();
     // Tiles of AMX read panels of 32 columns.
-    const RoundedProducts* const emulated = emulated_amx_products();
-    if (!emulated || packed_panel() != 32)
-      GTEST_SKIP() << "needs a processor and kernels with AVX-512 BF16";
-    products_ = std::make_unique<ProductLibrary>(*emulated);
+    if (!found || packed_panel() != 32)
+      GTEST_SKIP() << "needs a processor and kernels with AVX-512 BF16"
+                   << (GetParam() == By::processor_in_three ? " and AMX" : "");
+    products_ = std::make_unique<ProductLibrary>(*found);
   }
   const ProductLibrary* products() const {
     return products_ ? products_.get() : &ProductLibrary::bfloat16();
   }
+  int parts() const { return products()->rounded_products()->parts; }
+  // Emulated tiles are slow.
+  bool is_slow() const { return GetParam() == By::emulated_amx_in_three; }
 
  private:
   std::unique_ptr<ProductLibrary> products_;
 };
 
-INSTANTIATE_TEST_SUITE_P(, GemmRounded, testing::Values(By::processor, By::emulated_amx),
-                         [](const auto& by) {
-                           return by.param == By::processor ? "Processor" : "EmulatedAmx";
-                         });
+INSTANTIATE_TEST_SUITE_P(, GemmRounded,
+                         testing::Values(By::processor, By::emulated_amx, By::processor_in_three,
+                                         By::emulated_amx_in_three),
+                         [](const auto& by) { return name_of(by.param); });
 
 TEST_P(GemmRounded, EqualsDoublePrecisionInEveryForm) {
   double largest = 0;
   for (int threads : {1, 3}) {
     ThreadPool pool(threads);
     const Cpu cpu{&pool, products()};
-    for (std::int64_t m : {1, 3, 31, 131})
+    for (std::int64_t m : {1, 3, 31, is_slow() ? 35 : 131})
       for (std::int64_t n : {1, 17, 33, 97})
-        for (std::int64_t k : {1, 2, 33, 1031})
+        for (std::int64_t k : {1, 2, 33, is_slow() ? 297 : 1031})
           for (int form = 0; form < 4; ++form) {
             const Form f{(form & 1) != 0, (form & 2) != 0, m, n, k};
             const std::int64_t lda = (f.ta ? m : k) + 2, ldb = (f.tb ? k : n) + 1, ldc = n + 3;
@@ -112,16 +132,19 @@ TEST_P(GemmRounded, EqualsDoublePrecisionInEveryForm) {
             const float beta = (m + n + k) % 3 == 0 ? 0.0f : 1.0f;
             Floats c = before;
             gemm(cpu, f.ta, f.tb, m, n, k, a.data(), lda, b.data(), ldb, beta, c.data(), ldc);
-            largest = std::max(largest, expect_product(f, a, lda, b, ldb, beta, before, c, ldc));
+            largest =
+                std::max(largest, expect_product(parts(), f, a, lda, b, ldb, beta, before, c, ldc));
             if (HasFailure()) return;
           }
   }
-  EXPECT_GT(largest, 0x1p-9) << "the inputs are not rounded";
+  if (parts() == 1) {
+    EXPECT_GT(largest, 0x1p-9) << "the inputs are not rounded";
+  }
 }
 
 TEST_P(GemmRounded, TheBitsDependNeitherOnTheThreadsNorOnPackingNorOnTheRows) {
-  const std::int64_t n = 333, k = 777;
-  for (std::int64_t m : {5, 29, 150})
+  const std::int64_t n = is_slow() ? 99 : 333, k = is_slow() ? 205 : 777;
+  for (std::int64_t m : {5, 29, is_slow() ? 67 : 150})
     for (int form = 0; form < 4; ++form) {
       const bool ta = form & 1, tb = form & 2;
       const Floats a = random_floats(m * k, 13), b = random_floats(k * n, 14);
@@ -129,7 +152,7 @@ TEST_P(GemmRounded, TheBitsDependNeitherOnTheThreadsNorOnPackingNorOnTheRows) {
       Floats reference(static_cast<std::size_t>(m * n)), rowwise(reference.size());
       ThreadPool one(1);
       const Cpu single{&one, products()};
-      Floats packed(static_cast<std::size_t>(packed_size(k, n)));
+      Floats packed(static_cast<std::size_t>(packed_size(single, k, n)));
       pack(single, tb, k, n, b.data(), tb ? k : n, packed.data());
       gemm_packed(single, m, n, k, rows.data(), k, packed.data(), false, reference.data(), n);
       for (std::int64_t r = 0; r < m; ++r)
@@ -163,7 +186,7 @@ TEST_P(GemmRounded, ABatchEqualsItsProducts) {
   gemm_batched(cpu, d.product(), false, false, rows, d.n, d.k, x.data(), in, w.data(), d.ld, 0.0f,
                y.data(), out);
   EXPECT_EQ(y, expected);
-  Floats packed(static_cast<std::size_t>(packed_batched_size(d.product(), d.k, d.n)));
+  Floats packed(static_cast<std::size_t>(packed_batched_size(cpu, d.product(), d.k, d.n)));
   pack_batched(cpu, d.product(), false, d.k, d.n, w.data(), d.ld, packed.data());
   gemm_packed_batched(cpu, d.product(), rows, d.n, d.k, x.data(), in, packed.data(), false,
                       again.data(), out);
@@ -180,9 +203,54 @@ TEST_P(GemmRounded, KeepsTheRangeOfFloat32) {
   };
   EXPECT_EQ(product(0x1p100f, 0x1p27f), 0x1p127f);
   EXPECT_EQ(product(0x1p-100f, 0x1p-20f), 0x1p-120f);
-  EXPECT_TRUE(std::isinf(product(std::numeric_limits<float>::max(), 1.0f)));  // above 3.39e38
+  EXPECT_FALSE(std::isfinite(product(std::numeric_limits<float>::max(), 1.0f)));  // above 3.39e38
   EXPECT_TRUE(std::isnan(product(NAN, 1.0f)));
   EXPECT_TRUE(std::isnan(product(INFINITY, 0.0f)));
+}
+
+// Sums of 4,096 products, whose terms are of one size: the errors of a chain of multiply-adds in
+// float32 beside them.
+TEST(GemmInThreeParts, HaveASmallerErrorThanFloat32OnAverage) {
+  const RoundedProducts* const split =
+      amx_split_products() ? amx_split_products() : emulated_amx_split_products();
+  if (!split || packed_panel() != 32) GTEST_SKIP() << "needs AVX-512 BF16";
+  const ProductLibrary library(*split);
+  ThreadPool pool(1);
+  for (const std::int64_t k : {64, 512, 4096}) {
+    const std::int64_t m = 24, n = 40;
+    const Floats a = random_floats(m * k, 5), b = random_floats(k * n, 6);
+    double squares[2] = {};
+    for (const bool in_three : {false, true}) {
+      Floats c(static_cast<std::size_t>(m * n));
+      gemm({&pool, in_three ? &library : nullptr}, false, false, m, n, k, a.data(), k, b.data(), n,
+           0.0f, c.data(), n);
+      for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          double sum = 0;
+          for (std::int64_t l = 0; l < k; ++l) sum += double{a[at(i, k, l)]} * b[at(l, n, j)];
+          squares[in_three] += (c[at(i, n, j)] - sum) * (c[at(i, n, j)] - sum);
+        }
+    }
+    EXPECT_LT(squares[1], squares[0]) << k;
+    EXPECT_GT(squares[1], 0) << k;
+  }
+}
+
+// What products of small numbers lose: parts below 1.2e-38 are 0.
+TEST(GemmInThreeParts, KeepAllBitsDownTo2e31) {
+  const RoundedProducts* const split =
+      amx_split_products() ? amx_split_products() : emulated_amx_split_products();
+  if (!split || packed_panel() != 32) GTEST_SKIP() << "needs AVX-512 BF16";
+  const ProductLibrary library(*split);
+  ThreadPool pool(1);
+  const auto product = [&](float x, float y) {
+    float c = 0;
+    gemm({&pool, &library}, false, false, 1, 1, 1, &x, 1, &y, 1, 0.0f, &c, 1);
+    return c;
+  };
+  for (const float one : {0x1.fffffep0f, 0x1.010101p0f, -0x1.80c0a2p0f, 0x1.555556p0f})
+    for (const float size : {0x1p-102f, 1.0f, 0x1p100f})
+      EXPECT_EQ(product(one * size, 1.0f), one * size) << one << " times " << size;
 }
 
 }  // namespace

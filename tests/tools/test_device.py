@@ -52,7 +52,8 @@ def main():
         status, text = score("cpu", "--precision", precision)
         check(NO_MODEL in text and precision in text.splitlines()[0], f"{precision}: {status} {text}")
     for options, told in ((("--precision", "tf32"), "precision: tf32 is for a GPU"),
-                          (("--precision", "bfloat16", "--products", "onednn"), "products: onednn is for precision: float32")):  # fmt: skip
+                          (("--precision", "bfloat16", "--products", "onednn"), "products: onednn is for precision: float32"),
+                          (("--precision", "bfloat16", "--products", "bfloat16x3"), "products: bfloat16x3 is for precision: float32")):  # fmt: skip
         run = subprocess.run([PROGRAMS / "nmt-train", *options, "--model", "/nonexistent/model", __file__, __file__], capture_output=True, text=True)
         check(run.returncode == 2 and told in run.stderr, f"nmt-train: {run.stderr}")
 

@@ -1,5 +1,5 @@
-// Training with inputs of products rounded to bfloat16 (kernels::ProductLibrary::bfloat16())
-// against training in float32.
+// Training with inputs of products rounded to bfloat16 (kernels::ProductLibrary::bfloat16()), or to
+// three numbers of it (bfloat16x3()), against training in float32.
 
 #include "kernels/products/product_library.h"
 #include "model/model.h"
@@ -21,7 +21,7 @@ namespace {
 constexpr int vocabulary = 40, steps = 6;
 
 struct Mixed : test::Engine {
-  explicit Mixed(bool bfloat16, int threads = 1) : Engine(threads) {
+  explicit Mixed(bool bfloat16) : Engine(1) {
     if (bfloat16) context.cpu.products = &kernels::ProductLibrary::bfloat16();
   }
 };
@@ -106,7 +106,7 @@ double one_rounding(const ModelSpec& spec, const Gradients& exact) {
   return std::sqrt(squares);
 }
 
-TEST(MixedPrecision, GradientsOfWholeModelsAreThoseOfFloat32) {
+std::vector<ModelSpec> all_models() {
   std::vector<ModelSpec> specs;
   for (const char* unit : {"gru", "lrn", "sru", "lstm", "atr"})
     specs.push_back(small(ModelType::deep, unit));
@@ -127,7 +127,11 @@ TEST(MixedPrecision, GradientsOfWholeModelsAreThoseOfFloat32) {
     if (mixer == EncoderMixer::attention) specs.back().block.encoder_heads = 3;
     specs.back().block.embedding_scale = EmbeddingScale::sqrt;
   }
-  for (const ModelSpec& spec : specs) {
+  return specs;
+}
+
+TEST(MixedPrecision, GradientsOfWholeModelsAreThoseOfFloat32) {
+  for (const ModelSpec& spec : all_models()) {
     SCOPED_TRACE(std::string(name_of(spec.type)) + " " + spec.enc_cell);
     Mixed float32(false), bfloat16(true);
     const Gradients expected = gradients_of(spec, float32), found = gradients_of(spec, bfloat16);
@@ -146,6 +150,21 @@ TEST(MixedPrecision, GradientsOfWholeModelsAreThoseOfFloat32) {
     EXPECT_GE(relative, 0x1p-12) << "the inputs of products are not rounded";
     EXPECT_GE(cosine, 1 - bound * bound / 2);
     EXPECT_NEAR(found.loss, expected.loss, bound * expected.loss);
+  }
+}
+
+TEST(MixedPrecision, GradientsOfThreeNumbersHaveThePrecisionOfFloat32) {
+  const kernels::ProductLibrary* const split = kernels::ProductLibrary::bfloat16x3();
+  if (!split) GTEST_SKIP() << "needs AMX";
+  for (const ModelSpec& spec : all_models()) {
+    SCOPED_TRACE(std::string(name_of(spec.type)) + " " + spec.enc_cell);
+    Mixed float32(false), in_three(false);
+    in_three.context.cpu.products = split;
+    const Gradients expected = gradients_of(spec, float32), found = gradients_of(spec, in_three);
+    // Of the largest models about 1e-6.
+    EXPECT_LE(relative_difference(found.values, expected.values), 5e-6);
+    EXPECT_GT(relative_difference(found.values, expected.values), 0) << "the same products";
+    EXPECT_NEAR(found.loss, expected.loss, 1e-6 * expected.loss);
   }
 }
 

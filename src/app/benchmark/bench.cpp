@@ -30,7 +30,7 @@ Case::Case(Bench& bench, Result& result)
       arena_(bench.compute().new_arena()),
       context_(bench.compute().context(*arena_)),
       training_(bench.compute().training_context(*arena_, bench.products())) {
-  if (!kernels::rounds_inputs(training_.cpu)) context_.cpu.products = bench.products();
+  if (!kernels::rounded_products(training_.cpu)) context_.cpu.products = bench.products();
 }
 
 bool Case::quick() const {

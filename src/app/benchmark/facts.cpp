@@ -42,11 +42,11 @@ Facts facts(Compute& compute, const kernels::ProductLibrary* products, const Clo
           {"load", first_word_of("/proc/loadavg") + " in the last minute"},
           {"compiler", __VERSION__},
           {"kernels", kernels::instruction_set()},
-          {"products", compute.cuda() ? "cuBLAS"
-                       : products
-                           ? products->name() +
-                                 (products->rounds_inputs() ? "" : " where it is faster, own tiles")
-                           : "own tiles"},
+          {"products",
+           compute.cuda() ? "cuBLAS"
+           : products
+               ? products->name() + (products->is_library() ? " where it is faster, own tiles" : "")
+               : "own tiles"},
           {"BLAS", blas.description()},
           {"clock", clock.name()},
           {"precision", std::string(name_of(*spec.compute.precision))},

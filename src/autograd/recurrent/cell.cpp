@@ -17,22 +17,24 @@ kernels::BlockDiagonal cell_blocks(const Cell& cell, int planes) {
 }
 
 // Number of elements of the packed planes.
-std::int64_t packed_planes(Dtype dtype, const Cell& cell, int planes, bool transpose) {
+std::int64_t packed_planes(const Context& context, Dtype dtype, const Cell& cell, int planes,
+                           bool transpose) {
   const std::int64_t h = cell.width;
   if (planes == 0) return 0;
   if (cell.groups == 1)
-    return transpose ? packed_elements(dtype, planes * h, h)
-                     : packed_elements(dtype, h, planes * h);
+    return transpose ? packed_elements(context, dtype, planes * h, h)
+                     : packed_elements(context, dtype, h, planes * h);
   const kernels::BlockDiagonal d = cell_blocks(cell, planes);
-  return kernels::packed_batched_size(transpose ? d.input_gradient() : d.product(), d.k, d.n);
+  return kernels::packed_batched_size(context.cpu, transpose ? d.input_gradient() : d.product(),
+                                      d.k, d.n);
 }
 
 // Packs the recurrent planes, then the late planes: [H,R*H] and [H,L*H], or their transposes.
 Tensor pack_cell(const Context& context, const Cell& cell, bool transpose,
                  Dtype dtype = Dtype::f32) {
   const int r = cell.unit->recurrents, l = cell.unit->late;
-  const std::int64_t h = cell.width, early = packed_planes(dtype, cell, r, transpose);
-  Tensor packed = context.empty({early + packed_planes(dtype, cell, l, transpose)}, dtype);
+  const std::int64_t h = cell.width, early = packed_planes(context, dtype, cell, r, transpose);
+  Tensor packed = context.empty({early + packed_planes(context, dtype, cell, l, transpose)}, dtype);
   const Region region(context.profile, packing,
                       {0, 8.0 * static_cast<double>(cell.recurrent->shape.elements())});
   const auto part = [&](int first, int planes, std::int64_t to) {
@@ -54,7 +56,7 @@ Tensor pack_cell(const Context& context, const Cell& cell, bool transpose,
 
 Tensor pack_whole(const Context& context, const Parameter& weight, bool transpose, Dtype dtype) {
   const std::int64_t k = weight.shape[transpose ? 1 : 0], n = weight.shape[transpose ? 0 : 1];
-  Tensor packed = context.empty({packed_elements(dtype, k, n)}, dtype);
+  Tensor packed = context.empty({packed_elements(context, dtype, k, n)}, dtype);
   const Region region(context.profile, packing, {0, 8.0 * static_cast<double>(k * n)});
   pack_weight(context, transpose, k, n, weight, 0, packed);
   return packed;
@@ -82,13 +84,13 @@ CellView view_cell(const Context& context, const Cell& cell, bool backward) {
       cell.recurrent->is_packed() ? cell.recurrent->packed : pack_cell(context, cell, false);
   c.recurrent = view_packed(view.packed);
   if (cell.unit->late > 0)
-    c.late = view_packed(view.packed,
-                         packed_planes(view.packed.dtype(), cell, cell.unit->recurrents, false));
+    c.late = view_packed(view.packed, packed_planes(context, view.packed.dtype(), cell,
+                                                    cell.unit->recurrents, false));
   if (backward) {
     view.packed_transposed = pack_cell(context, cell, true);
     c.recurrent_transposed = view.packed_transposed.f32();
-    c.late_transposed =
-        view.packed_transposed.f32() + packed_planes(Dtype::f32, cell, cell.unit->recurrents, true);
+    c.late_transposed = view.packed_transposed.f32() +
+                        packed_planes(context, Dtype::f32, cell, cell.unit->recurrents, true);
   }
   return view;
 }

@@ -8,6 +8,8 @@
 #include "kernels/products/rounded_products.h"
 #include "kernels/products/tile.h"
 
+#include <algorithm>
+
 namespace nmt::kernels {
 
 void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
@@ -26,6 +28,14 @@ std::int64_t packed_panel() {
 
 std::int64_t packed_size(std::int64_t k, std::int64_t n) {
   return (n + panel_width - 1) / panel_width * panel_width * k;
+}
+
+std::int64_t packed_size(const RoundedProducts* products, std::int64_t k, std::int64_t n) {
+  return products ? packed_size(std::max(k, products->column_elements(k)), n) : packed_size(k, n);
+}
+
+std::int64_t packed_size(const Cpu& cpu, std::int64_t k, std::int64_t n) {
+  return packed_size(rounded_products(cpu), k, n);
 }
 
 void pack(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,

@@ -21,7 +21,8 @@ std::int64_t outputs(const GemmBatch& batch) {
 void output_part(const GemmBatch& batch, const Product& first, std::int64_t i, std::int64_t begin,
                  std::int64_t end) {
   const bool sum = batch.c_plane == 0;
-  const std::int64_t g = sum ? i : i / batch.planes, packed_product = packed_size(first.k, first.n);
+  const std::int64_t g = sum ? i : i / batch.planes,
+                     packed_product = packed_size(first.rounded, first.k, first.n);
   for (std::int64_t p = sum ? 0 : i % batch.planes, last = sum ? batch.planes : p + 1, from = p;
        p < last; ++p) {
     Product product = first;
@@ -74,9 +75,14 @@ std::int64_t packed_batched_size(const GemmBatch& batch, std::int64_t k, std::in
   return batch.groups * batch.planes * packed_size(k, n);
 }
 
+std::int64_t packed_batched_size(const Cpu& cpu, const GemmBatch& batch, std::int64_t k,
+                                 std::int64_t n) {
+  return batch.groups * batch.planes * packed_size(cpu, k, n);
+}
+
 void pack_batched(const Cpu& cpu, const GemmBatch& batch, bool transpose_b, std::int64_t k,
                   std::int64_t n, const float* b, std::int64_t ldb, float* packed) {
-  const std::int64_t size = packed_size(k, n), stride = k * packed_panel();
+  const std::int64_t size = packed_size(cpu, k, n), stride = k * packed_panel();
   cpu.pool->parallel_for(
       batch.groups * batch.planes, 1, [&, b](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {

@@ -47,33 +47,61 @@ inline bool has_fast_pairs() {
   return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
 }
 
-/// Pairs of n consecutive floats: ceil(n/2) of them.
-[[gnu::target("avx512bf16")]] inline void pairs_of_row(const float* from, std::int64_t n,
-                                                       void* to) {
-  auto* out = static_cast<char*>(to);
+/// Rounds 16 floats and the next 16 to bfloat16. Part 0 has the rounded numbers; every further part
+/// has what the parts before it leave, rounded. Three parts have all 24 bits of a float32 whose
+/// magnitude is at least 2^-102, and values below 1.2e-38 are 0 in every part.
+template <int parts>
+[[gnu::target("avx512bf16"), gnu::always_inline]] inline void round_to_parts(__m512 first,
+                                                                             __m512 second,
+                                                                             __m512i (&to)[parts]) {
+#pragma GCC unroll 4
+  for (int part = 0; part < parts; ++part) {
+    to[part] = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
+    if (part + 1 == parts) break;
+    // Full masks as in load() of tile.h.
+    const auto value = [](__m256i half) __attribute__((always_inline)) {
+      return _mm512_castsi512_ps(
+          _mm512_maskz_slli_epi32(0xFFFF, _mm512_maskz_cvtepu16_epi32(0xFFFF, half), 16));
+    };
+    first = _mm512_sub_ps(first, value(_mm512_maskz_extracti64x4_epi64(0xF, to[part], 0)));
+    second = _mm512_sub_ps(second, value(_mm512_maskz_extracti64x4_epi64(0xF, to[part], 1)));
+  }
+}
+
+/// Pairs of n consecutive floats: ceil(n/2) of them. The parts are `part_stride` pairs apart.
+template <int parts = 1>
+[[gnu::target("avx512bf16")]] inline void pairs_of_row(const float* from, std::int64_t n, void* to,
+                                                       std::int64_t part_stride = 0) {
+  auto* out = static_cast<Pair*>(to);
+  __m512i both[parts];
   std::int64_t i = 0;
   for (; i + 32 <= n; i += 32) {
-    const __m512bh both =
-        _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 16), _mm512_loadu_ps(from + i));
-    _mm512_storeu_si512(out + i * 2, reinterpret_cast<__m512i>(both));
+    round_to_parts(_mm512_loadu_ps(from + i), _mm512_loadu_ps(from + i + 16), both);
+#pragma GCC unroll 4
+    for (int part = 0; part < parts; ++part)
+      _mm512_storeu_si512(out + i / 2 + part * part_stride, both[part]);
   }
   if (i == n) return;
-  const __m512bh both =
-      _mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(lanes_below(n - i - 16), from + i + 16),
-                          _mm512_maskz_loadu_ps(lanes_below(n - i), from + i));
-  _mm512_mask_storeu_epi32(out + i * 2, lanes_below((n - i + 1) / 2),
-                           reinterpret_cast<__m512i>(both));
+  round_to_parts(_mm512_maskz_loadu_ps(lanes_below(n - i), from + i),
+                 _mm512_maskz_loadu_ps(lanes_below(n - i - 16), from + i + 16), both);
+#pragma GCC unroll 4
+  for (int part = 0; part < parts; ++part)
+    _mm512_mask_storeu_epi32(out + i / 2 + part * part_stride, lanes_below((n - i + 1) / 2),
+                             both[part]);
 }
 
 /// Pair j is (even[j], odd[j]) for j < n <= 16; odd may be null: zeros. Pairs from n on are zero.
-[[gnu::target("avx512bf16"), gnu::always_inline]] inline __m512i pairs_of_two_rows(
-    const float* even, const float* odd, __mmask16 columns) {
+template <int parts>
+[[gnu::target("avx512bf16"), gnu::always_inline]] inline void pairs_of_two_rows(
+    const float* even, const float* odd, __mmask16 columns, __m512i (&to)[parts]) {
   alignas(64) static constexpr std::uint16_t order[32] = {
       0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   const __m512 second = odd ? _mm512_maskz_loadu_ps(columns, odd) : _mm512_setzero_ps();
-  const __m512bh both = _mm512_cvtne2ps_pbh(second, _mm512_maskz_loadu_ps(columns, even));
-  return _mm512_permutexvar_epi16(_mm512_load_si512(order), reinterpret_cast<__m512i>(both));
+  round_to_parts(_mm512_maskz_loadu_ps(columns, even), second, to);
+#pragma GCC unroll 4
+  for (int part = 0; part < parts; ++part)
+    to[part] = _mm512_maskz_permutexvar_epi16(~0u, _mm512_load_si512(order), to[part]);
 }
 
 /// A tile as tile() in tile.h, of pairs: `depth` counts pairs, and A is stored as pairs too. Every
@@ -153,59 +181,72 @@ template <int rows, int panels, bool along_k>
 }
 
 /// 16 columns of pairs from rows [k_begin, k_end) of B stored [n,k]: `columns` of them start at
-/// b and are ldb apart, the others are zero. The pairs of one k are panel_width apart.
+/// b and are ldb apart, the others are zero. The pairs of one k are panel_width apart, the parts of
+/// 16 pairs `part_stride`.
+template <int parts>
 [[gnu::target("avx512bf16")]] inline void pack_pairs_of_columns(const float* b, std::int64_t ldb,
                                                                 std::int64_t columns,
                                                                 std::int64_t k_begin,
-                                                                std::int64_t k_end, Pair* to) {
+                                                                std::int64_t k_end, Pair* to,
+                                                                std::int64_t part_stride) {
   for (std::int64_t k = k_begin; k < k_end; k += 32) {
     const __mmask16 first = lanes_below(k_end - k), second = lanes_below(k_end - k - 16);
-    __m512i rows[16];
+    __m512i rows[parts][16];
 #pragma GCC unroll 16
     for (int j = 0; j < 16; ++j) {
-      if (j < columns) {
-        const float* from = b + j * ldb + k;
-        const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(second, from + 16),
-                                                  _mm512_maskz_loadu_ps(first, from));
-        rows[j] = reinterpret_cast<__m512i>(both);
-      } else {
-        rows[j] = _mm512_setzero_si512();
-      }
+      __m512i both[parts];
+      const float* const from = j < columns ? b + j * ldb + k : b;
+      round_to_parts(_mm512_maskz_loadu_ps(j < columns ? first : 0, from),
+                     _mm512_maskz_loadu_ps(j < columns ? second : 0, from + 16), both);
+#pragma GCC unroll 4
+      for (int part = 0; part < parts; ++part) rows[part][j] = both[part];
     }
-    transpose16(rows);
     const std::int64_t pairs = (k_end - k + 1) / 2;
+#pragma GCC unroll 4
+    for (int part = 0; part < parts; ++part) {
+      transpose16(rows[part]);
+      Pair* const out = to + part * part_stride + (k - k_begin) / 2 * parts * panel_width;
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i)
-      if (i < pairs) _mm512_storeu_si512(to + ((k - k_begin) / 2 + i) * panel_width, rows[i]);
+      for (int i = 0; i < 16; ++i)
+        if (i < pairs) _mm512_storeu_si512(out + i * panel_width, rows[part][i]);
+    }
   }
 }
 
-/// pack_panels() of product.h in pairs; k_begin is even, and k_end even or the end of k.
+/// pack_panels() of product.h in pairs; k_begin is even, and k_end even or the end of k. Where a
+/// number has several parts, they stand side by side for every 16 rows of pairs, `part_stride`
+/// apart.
+template <int parts = 1>
 [[gnu::target("avx512bf16")]] inline void pack_pairs(bool transpose_b, std::int64_t k_begin,
                                                      std::int64_t k_end, std::int64_t n_begin,
                                                      std::int64_t n_end, const float* b,
                                                      std::int64_t ldb, Pair* packed,
-                                                     std::int64_t panel_stride) {
+                                                     std::int64_t panel_stride,
+                                                     std::int64_t part_stride = 0) {
   static_assert(panel_width == 32);
   if (transpose_b) {
     for (std::int64_t n = n_begin; n < n_end; n += panel_width, packed += panel_stride)
       for (int half = 0; half < 2; ++half) {
         const std::int64_t column = n + 16 * half;
-        pack_pairs_of_columns(b + column * ldb, ldb, n_end - column, k_begin, k_end,
-                              packed + 16 * half);
+        pack_pairs_of_columns<parts>(b + column * ldb, ldb, n_end - column, k_begin, k_end,
+                                     packed + 16 * half, part_stride);
       }
     return;
   }
   // Whole rows of B, which the processor prefetches: the part of a row in one panel is too short.
-  for (std::int64_t k = k_begin; k < k_end; k += 2, packed += panel_width) {
+  for (std::int64_t k = k_begin; k < k_end; k += 2) {
     const float *even = b + k * ldb, *odd = k + 1 < k_end ? even + ldb : nullptr;
-    Pair* to = packed;
+    const std::int64_t row = (k - k_begin) / 2;
+    Pair* to = packed + (row + row / 16 * 16 * (parts - 1)) * panel_width;
     for (std::int64_t n = n_begin; n < n_end; n += panel_width, to += panel_stride)
       for (int half = 0; half < 2; ++half) {
         const std::int64_t column = n + 16 * half;
-        _mm512_storeu_si512(to + 16 * half,
-                            pairs_of_two_rows(even + column, odd ? odd + column : nullptr,
-                                              lanes_below(n_end - column)));
+        __m512i pairs[parts];
+        pairs_of_two_rows(even + column, odd ? odd + column : nullptr, lanes_below(n_end - column),
+                          pairs);
+#pragma GCC unroll 4
+        for (int part = 0; part < parts; ++part)
+          _mm512_storeu_si512(to + 16 * half + part * part_stride, pairs[part]);
       }
   }
 }

@@ -336,14 +336,19 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
 const RoundedProducts& rounded_products() {
   if (const RoundedProducts* const amx = amx_products()) return *amx;
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  static constexpr RoundedProducts pairs{"bfloat16 by AVX-512 BF16", true, column_elements<Pair>,
-                                         pack_columns_of_pairs, multiply_part<Pair>};
+  static constexpr RoundedProducts pairs{
+      "bfloat16 by AVX-512 BF16", true, 1, column_elements<Pair>, pack_columns_of_pairs,
+      multiply_part<Pair>};
   if (has_pairs()) return pairs;
 #endif
   static constexpr RoundedProducts floats{
       "inputs rounded to bfloat16 and multiplied in float32 (without AVX-512 BF16 this is slower "
       "than float32)",
-      false, column_elements<float>, pack_rounded_floats, multiply_part<float>};
+      false,
+      1,
+      column_elements<float>,
+      pack_rounded_floats,
+      multiply_part<float>};
   return floats;
 }
 

@@ -26,8 +26,8 @@ struct Product {
   float* c = nullptr;
   std::int64_t ldc = 0;
   const ProductLibrary* library = nullptr;  ///< used where it is faster; null: own tiles only
-  /// Rounds the inputs to bfloat16 (ProductLibrary::bfloat16()); `packed` is of pack() with the
-  /// same value. Null: the inputs are not rounded.
+  /// Rounds the inputs to bfloat16 (ProductLibrary::bfloat16(), bfloat16x3()); `packed` is of
+  /// pack() with the same value. Null: the inputs are not rounded.
   const RoundedProducts* rounded = nullptr;
   bool separate = false;  ///< computed by separate_product_part() (separate.h)
 };

@@ -40,13 +40,22 @@ ProductLibrary::ProductLibrary(const Functions& functions)
 }
 
 ProductLibrary::ProductLibrary(const RoundedProducts& products)
-    : kind_(Kind::bfloat16),
-      rounded_(&products),
-      name_(fmt::format("own tiles, {}", products.name)) {}
+    : kind_(Kind::tiles), rounded_(&products), name_(fmt::format("own tiles, {}", products.name)) {}
 
 const ProductLibrary& ProductLibrary::bfloat16() {
   static const ProductLibrary rounding(kernels::rounded_products());
   return rounding;
+}
+
+const ProductLibrary* ProductLibrary::bfloat16x3() {
+  const RoundedProducts* const products = amx_split_products();
+  if (!products) return nullptr;
+  static const ProductLibrary splitting(*products);
+  return &splitting;
+}
+
+bool ProductLibrary::rounds_inputs() const {
+  return rounded_ && rounded_->parts == 1;
 }
 
 const ProductLibrary& ProductLibrary::separate() {

@@ -21,16 +21,24 @@ struct RoundedProducts;
 /// own tiles with sums in float32 (rounded_products.h). Matrices packed with it must be multiplied
 /// with it.
 ///
+/// bfloat16x3() is the same with three numbers in bfloat16 for an input, by AMX: products with the
+/// precision of float32 (RoundedProducts::parts). Each output has a smaller error on average than a
+/// chain of multiply-adds in float32. Infinite inputs give NaN, and so do those above the largest
+/// number in bfloat16, 3.39e38.
+///
 /// separate() is for models in int8: with it, gemm(), gemm_packed() and their batched forms compute
 /// the same bits on every instruction set (separate.h).
 class ProductLibrary {
  public:
   static const ProductLibrary& bfloat16();
   static const ProductLibrary& separate();
-  /// bfloat16() by these products.
+  /// Null: amx_split_products() is.
+  static const ProductLibrary* bfloat16x3();
+  /// bfloat16() or bfloat16x3() by these products.
   explicit ProductLibrary(const RoundedProducts& products);
-  bool rounds_inputs() const { return rounded_ != nullptr; }
-  /// Those of bfloat16(), or null.
+  bool is_library() const { return kind_ == Kind::library; }
+  bool rounds_inputs() const;
+  /// Those of bfloat16() or bfloat16x3(), or null.
   const RoundedProducts* rounded_products() const { return rounded_; }
   bool rounds_separately() const { return kind_ == Kind::separate; }
   /// Loads the installed library. Returns null, with the reason in *why, when none is usable.
@@ -50,24 +58,24 @@ class ProductLibrary {
 
  private:
   struct Functions;
-  enum class Kind { library, bfloat16, separate };
+  enum class Kind { library, tiles, separate };
   explicit ProductLibrary(const Functions& functions);
   ProductLibrary(Kind kind, const char* name) : kind_(kind), name_(name) {}
 
   Kind kind_;
   const Functions* functions_ = nullptr;      // of a library
-  const RoundedProducts* rounded_ = nullptr;  // of bfloat16
+  const RoundedProducts* rounded_ = nullptr;  // of tiles
   std::string name_;
   mutable LibraryKinds kinds_ = zen4_kinds;
 };
 
-/// What rounds the inputs of products to bfloat16; null: they are not rounded.
+/// The products of bfloat16() or bfloat16x3(); null: inputs are used as they are.
 inline const RoundedProducts* rounded_products(const Cpu& cpu) {
   return cpu.products ? cpu.products->rounded_products() : nullptr;
 }
-/// Whether products of training round their inputs to bfloat16.
+/// Whether products of training have inputs of the precision of bfloat16.
 inline bool rounds_inputs(const Cpu& cpu) {
-  return rounded_products(cpu) != nullptr;
+  return cpu.products && cpu.products->rounds_inputs();
 }
 /// Whether products round after each multiplication and after each addition.
 inline bool rounds_separately(const Cpu& cpu) {

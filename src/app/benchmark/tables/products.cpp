@@ -89,12 +89,12 @@ void time(Case& c, const Shape& s, bool packed) {
     });
   };
   if (packed) {
-    panels = c.training().empty({kernels::packed_size(s.k, s.n)});
+    panels = c.training().empty({kernels::packed_size(c.training().cpu, s.k, s.n)});
     dispatch(c.training(), [&](const auto& backend) {
       kernels::pack(backend, s.transpose_b, s.k, s.n, b.f32(), ldb, panels.f32());
     });
   }
-  const Context own = c.with_own_products();
+  const Context own = packed ? c.training() : c.with_own_products();  // panels are of one kind
   run_in(own);
   check(c, s, a_host, b_host, out);
   run_in(c.training());

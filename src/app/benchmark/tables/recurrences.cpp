@@ -134,7 +134,7 @@ class RecurrenceCase {
                           Tensor& packed) -> float* {
       if (planes == 0) return nullptr;
       const std::int64_t k = transpose ? planes * h : h, n = transpose ? h : planes * h;
-      packed = context.empty({kernels::packed_size(k, n)});
+      packed = context.empty({kernels::packed_size(context.cpu, k, n)});
       dispatch(context, [&](const auto& backend) {
         kernels::pack(backend, transpose, k, n, plain.f32() + first * h, wide, packed.f32());
       });

@@ -6,15 +6,28 @@
 
 namespace nmt::kernels {
 
-const RoundedProducts* amx_products() {
+namespace {
+
+template <int parts>
+const RoundedProducts* products_of(const char* name) {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
   static const bool has =
       has_pairs() && amx_to_use().bfloat16 && tiles_pass_check<AmxTiles, TileElements::bfloat16>();
-  static constexpr RoundedProducts products{"bfloat16 by AMX", true, tiled_height, pack_for_tiles,
-                                            tiled_part<AmxTiles>};
+  static const RoundedProducts products = tiled_products<AmxTiles, parts>(name);
   if (has) return &products;
 #endif
+  static_cast<void>(name);
   return nullptr;
+}
+
+}  // namespace
+
+const RoundedProducts* amx_products() {
+  return products_of<1>("bfloat16 by AMX");
+}
+
+const RoundedProducts* amx_split_products() {
+  return products_of<3>("float32 as three numbers in bfloat16 by AMX");
 }
 
 }  // namespace nmt::kernels

@@ -76,8 +76,9 @@ void copy_rows(const Product& p, Range rows, Stretch<B> stretch_, float* out) {
     const float* even = p.a + k * p.lda + rows.begin;
     __builtin_prefetch(even + 64);
     __builtin_prefetch(even + p.lda + 64);
-    _mm512_mask_storeu_epi32(out, used,
-                             pairs_of_two_rows(even, k + 1 < k_end ? even + p.lda : nullptr, used));
+    __m512i pairs[1];
+    pairs_of_two_rows(even, k + 1 < k_end ? even + p.lda : nullptr, used, pairs);
+    _mm512_mask_storeu_epi32(out, used, pairs[0]);
   }
 }
 #endif
