@@ -33,7 +33,8 @@ std::vector<Option> list(ComputeSpec& s) {
           Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
               .with_role(Role::compute),
           Option("products", &s.products,
-                 "GEMM of CPU training; own: thread-independent products; auto: bfloat16x3 (float32 by "
+                 "GEMM of CPU training; own: thread-independent products; auto: bfloat16x3 "
+                 "(float32 by "
                  "AMX) or oneDNN where they are faster")
               .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,
