@@ -66,7 +66,9 @@ struct Matrices {
     b = random_floats(((tb ? n : k) - 1) * ldb + (tb ? k : n), 2);
     before = random_floats((m - 1) * ldc + n, 3);
     if (!packed) return;
-    panels = Floats(static_cast<std::size_t>(packed_size(emulated(parts), k, n)), NAN);
+    // Panels of 32 columns, also where those of the loaded kernels have fewer.
+    const std::int64_t height = std::max(k, emulated(parts)->column_elements(k));
+    panels = Floats(static_cast<std::size_t>((n + 31) / 32 * 32 * height), NAN);
     emulated(parts)->pack(tb, k, 0, n, b.data(), ldb, panels.data());
   }
   Product product(Floats& c) const {
