@@ -34,8 +34,7 @@ std::vector<Option> list(ComputeSpec& s) {
               .with_role(Role::compute),
           Option("products", &s.products,
                  "GEMM of CPU training; own: thread-independent products; auto: bfloat16x3 "
-                 "(float32 by "
-                 "AMX) or oneDNN where they are faster")
+                 "(float32 by AMX) or oneDNN where they are faster")
               .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,
                  "abort when a rank does not respond within N seconds; 0: never")

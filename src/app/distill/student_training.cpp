@@ -32,12 +32,13 @@ std::pair<int, int> vocabulary_sizes(const DistillSpec& spec, const DataSpec& st
   return {source, student.vocabs.size() == 1 ? source : Vocabulary::load(student.vocabs[1]).size()};
 }
 
-// Compute refuses what the device lacks. Nothing is measured: `auto` and `own` fit every device.
+// Compute refuses what the device lacks. Nothing is measured: `auto` fits every device.
 void check_device(const TrainingSpec& student, const std::pair<int, int>& vocabulary) {
   ComputeSpec asked = student.compute;
   if (!asked.precision) asked.precision = Precision::float32;
   Compute compute(asked, ComputeUse::training);
-  if (asked.products != ProductChoice::automatic) compute.products();
+  if (asked.products == ProductChoice::onednn || asked.products == ProductChoice::bfloat16x3)
+    compute.products();
   const std::unique_ptr<Arena> arena = compute.new_training_arena();
   const Context context = compute.training_context(*arena, nullptr);
   Model model(student.model, vocabulary.first, vocabulary.second, context, student.train.seed,

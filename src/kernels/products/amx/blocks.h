@@ -86,8 +86,8 @@ void tile_block(const TileBlock& block) {
       constexpr const auto& of = part_products<parts>;
       constexpr bool next_a = i == 0 || of[i].a != of[before].a,
                      next_b = i == 0 || of[i].b != of[before].b;
-      const char *const from_a = a + of[i].a * block.a_part, *const from_b =
-                                                                 b + of[i].b * block.b_part;
+      const char* const from_a = a + of[i].a * block.a_part;
+      const char* const from_b = b + of[i].b * block.b_part;
       if constexpr (next_a)
         for_each_tile<rows>([&](auto row) {
           Tiles::template load<4 + row>(from_a + row * block.a_tile, block.a_row);

@@ -5,16 +5,21 @@
 #include "kernels/products/rounded_products.h"
 
 namespace nmt::kernels {
-
 namespace {
+
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+bool has_tiles() {
+  static const bool has =
+      has_pairs() && amx_to_use().bfloat16 && tiles_pass_check<AmxTiles, TileElements::bfloat16>();
+  return has;
+}
+#endif
 
 template <int parts>
 const RoundedProducts* products_of(const char* name) {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  static const bool has =
-      has_pairs() && amx_to_use().bfloat16 && tiles_pass_check<AmxTiles, TileElements::bfloat16>();
   static const RoundedProducts products = tiled_products<AmxTiles, parts>(name);
-  if (has) return &products;
+  if (has_tiles()) return &products;
 #endif
   static_cast<void>(name);
   return nullptr;
