@@ -161,9 +161,9 @@ def train_command(args, unit, model, seed, after=None):
     if after:
         command += ["--after", f"{after}u"]
     elif args.until_converged:
-        command += ["--after", NEVER]
+        command += ["--after", "0"]
     else:
-        command += ["--after", NEVER, "--max-minutes", str(args.minutes)]
+        command += ["--after", "0", "--max-minutes", str(args.minutes)]
     return command
 
 

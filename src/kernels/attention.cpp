@@ -92,7 +92,7 @@ void softmax(std::int64_t n, float* x) {
   float largest = -std::numeric_limits<float>::infinity();
   for (std::int64_t s = 0; s < n; ++s) largest = std::max(largest, x[s]);
   float sum = 0;
-  for (std::int64_t s = 0; s < n; ++s) sum += x[s] = math::exp<float>(x[s] - largest);
+  for (std::int64_t s = 0; s < n; ++s) sum += x[s] = math::exp_of_negative<float>(x[s] - largest);
   for (std::int64_t s = 0; s < n; ++s) x[s] /= sum;
 }
 

@@ -3,6 +3,10 @@
 #include "core/host_device.h"
 #include "kernels/device_math.h"
 
+#if !NMT_DEVICE_MATH
+#include "core/exp_bounds.h"
+#endif
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -16,73 +20,121 @@ namespace nmt::math {
 // library, so gradient checks are exact. tests/kernels/math_test.cpp checks the error bounds over
 // the whole float range, tests/emulator/device_math_test.cpp those of the device.
 
-/// e^x, relative error below 2e-7 for x in [-87, 88]. x is clamped to this range, so the result is
-/// never infinite or subnormal. NaN stays NaN. Cody-Waite reduction to [-ln2/2, ln2/2] and a
-/// polynomial of degree 6 (coefficients: Cephes expf, Moshier). On a device below 4e-7: 2^x of the
-/// reduced argument by the special-function unit.
+#if NMT_DEVICE_MATH
+inline constexpr float exp_bound = 87.0f;
+#endif
+
+/// x within [-bound, bound]; NaN stays NaN.
+NMT_HOST_DEVICE float clamp(float x, float bound) {
+  x = x < -bound ? -bound : x;
+  return x > bound ? bound : x;
+}
+
+/// Adding 1.5 * 2^23 to a float rounds it to the nearest integer n, which is then in the low bits;
+/// 127 more make n the exponent bits of 2^n.
+inline constexpr float round_to_exponent = 12582912.0f + 127.0f;
+
+/// 2^n of n + round_to_exponent, for n in [-126, 126]. A factor instead of a sum of exponent bits,
+/// so that every NaN propagates.
+NMT_HOST_DEVICE float power_of_two(float shifted) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(shifted) << 23);
+}
+
+/// e^x, relative error below 2e-7 for x in [-87, 87]. x is clamped to this range, so the result is
+/// never infinite or subnormal. NaN stays NaN. Cody-Waite reduction to [-ln2/2, ln2/2] and the
+/// polynomial 1 + r + r^2 p(r) of degree 6 with the least relative error (Remez), 3.1e-9. On a
+/// device below 4e-7: 2^x of the reduced argument by the special-function unit.
 template <class T>
 NMT_HOST_DEVICE T exp(T x) {
   if constexpr (std::is_same_v<T, double>) {
     return std::exp(x);
   } else {
-    x = x < -87.0f ? -87.0f : x;
-    x = x > 88.0f ? 88.0f : x;
-    // Adding 1.5 * 2^23 rounds to the nearest integer.
-    const float shifted = x * 1.44269504088896341f + 12582912.0f;
-    const float n = shifted - 12582912.0f;
+    x = clamp(x, exp_bound);
+    const float shifted = x * 1.44269504088896341f + round_to_exponent;
+    const float n = shifted - round_to_exponent;
 #if NMT_DEVICE_MATH
     // x / ln2 - n, with 1 / ln2 in two parts.
     const float y = device::exp2(device::multiply_add(
         x, 1.92596299e-8f, device::multiply_add(x, 1.44269502162933349609f, -n)));
 #else
     const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
+    float p = 1.381454006844052e-3f;
+    p = p * r + 8.36874510768117e-3f;
+    p = p * r + 4.1668390785636986e-2f;
+    p = p * r + 1.6666520399056015e-1f;
+    p = p * r + 4.9999993432119644e-1f;
     const float y = p * r * r + r + 1.0f;
 #endif
-    // Multiply by 2^n instead of adding n to the exponent bits of y, so that every NaN propagates.
-    const std::int32_t exponent =
-        static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted)) - 0x4B400000 + 127;
-    return y * std::bit_cast<float>(static_cast<std::uint32_t>(exponent) << 23);
+    return y * power_of_two(shifted);
   }
 }
 
-/// e^x of an x that is not positive, as in a softmax: absolute error below 3e-7. On a device
-/// two instructions, 0 below -87, and a relative error that grows with |x|.
+/// 2^x, relative error below 1.5e-7 for x in [-126, 126]. x is clamped to this range, so the result
+/// is never infinite or subnormal. NaN stays NaN. On the CPU 2^n, n the nearest integer, times the
+/// polynomial of degree 6 in x - n that is 1 at 0 and has the least relative error (Remez), 2.6e-9.
+/// On a device one instruction: 0 or infinity beyond the range of normal floats.
+template <class T>
+NMT_HOST_DEVICE T exp2(T x) {
+  if constexpr (std::is_same_v<T, double>) {
+    return std::exp2(x);
+  } else {
+#if NMT_DEVICE_MATH
+    return device::exp2(x);
+#else
+    x = clamp(x, exp2_bound);
+    const float shifted = x + round_to_exponent, r = x - (shifted - round_to_exponent);
+    float p = 1.559467759152009e-4f;
+    p = p * r + 1.3406643906139608e-3f;
+    p = p * r + 9.617692974745205e-3f;
+    p = p * r + 5.5503105509922275e-2f;
+    p = p * r + 2.4022652782877196e-1f;
+    p = p * r + 6.93147214968042e-1f;
+    p = p * r + 1.0f;
+    return p * power_of_two(shifted);
+#endif
+  }
+}
+
+/// e^x of an x that is not positive, as in a softmax: absolute error below 2e-7, on a device 3e-7
+/// and 0 below -87. The relative error grows with |x|, since x / ln2 is rounded.
 template <class T>
 NMT_HOST_DEVICE T exp_of_negative(T x) {
+  if constexpr (std::is_same_v<T, double>)
+    return std::exp(x);
+  else
+    return exp2<float>(x * 1.44269504088896341f);
+}
+
+/// 1 / x.
+template <class T>
+NMT_HOST_DEVICE T reciprocal(T x) {
 #if NMT_DEVICE_MATH
-  if constexpr (std::is_same_v<T, float>) return device::exp2(x * 1.44269504088896341f);
+  if constexpr (std::is_same_v<T, float>) return device::reciprocal(x);
 #endif
-  return exp<T>(x);
+  return T(1) / x;
 }
 
 /// 1 / (1 + e^-x), absolute error below 2e-7, on a device below 3e-7.
 template <class T>
 NMT_HOST_DEVICE T sigmoid(T x) {
-#if NMT_DEVICE_MATH
-  if constexpr (std::is_same_v<T, float>)
-    return device::reciprocal(1.0f + device::exp2(x * -1.44269504088896341f));
-#endif
-  return T(1) / (T(1) + exp<T>(-x));
+  if constexpr (std::is_same_v<T, double>)
+    return 1.0 / (1.0 + std::exp(-x));
+  else
+    return reciprocal(1.0f + exp2<float>(x * -1.44269504088896341f));
 }
 
 /// tanh x = 1 - 2 / (e^2x + 1), absolute error below 3e-7, on a device below 5e-7.
 template <class T>
 NMT_HOST_DEVICE T tanh(T x) {
-#if NMT_DEVICE_MATH
-  if constexpr (std::is_same_v<T, float>)
-    return device::multiply_add(
-        -2.0f, device::reciprocal(1.0f + device::exp2(x * 2.88539008177792681f)), 1.0f);
-#endif
   if constexpr (std::is_same_v<T, double>) {
     return std::tanh(x);
   } else {
-    return T(1) - T(2) / (exp<T>(T(2) * x) + T(1));
+#if NMT_DEVICE_MATH
+    return device::multiply_add(
+        -2.0f, device::reciprocal(1.0f + device::exp2(x * 2.88539008177792681f)), 1.0f);
+#else
+    return 1.0f - 2.0f / (exp2<float>(x * 2.88539008177792681f) + 1.0f);
+#endif
   }
 }
 

@@ -78,24 +78,38 @@ Survey survey(std::int64_t n, const float* bias, float* x) {
   return {top, sum};
 }
 
-// y = e^(x - top), of at most sum_chunk elements; returns their sum. y may be x.
-float exponentials_of_chunk(std::int64_t n, float top, const float* x, float* y) {
+// The sum of e^(x - top) over at most sum_chunk elements, each of which `use` gets with its index.
+template <class Use>
+[[gnu::always_inline]] inline float exponentials_of_chunk(std::int64_t n, float top, const float* x,
+                                                          const Use& use) {
+  alignas(64) float partial[partial_sums] = {};
+  std::int64_t i = 0;
+  for (; i + partial_sums <= n; i += partial_sums)
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = math::exp(x[i] - top);
-  return sum_of(n, y);
+    for (int l = 0; l < partial_sums; ++l) {
+      const float y = math::exp_of_negative(x[i + l] - top);
+      use(i + l, y);
+      partial[l] += y;
+    }
+  for (int l = 0; i < n; ++l, ++i) {
+    const float y = math::exp_of_negative(x[i] - top);
+    use(i, y);
+    partial[l] += y;
+  }
+  return sum_of_partial(partial);
 }
 
 float sum_exp(std::int64_t n, float top, const float* x) {
   return sum_chunks(n, [=](std::int64_t first, std::int64_t count) {
-    alignas(64) float y[sum_chunk];
-    return exponentials_of_chunk(count, top, x + first, y);
+    return exponentials_of_chunk(count, top, x + first, [](std::int64_t, float) {});
   });
 }
 
 // Replaces x by its exponentials and returns their sum.
 float exponentials(std::int64_t n, float top, float* x) {
   return sum_chunks(n, [=](std::int64_t first, std::int64_t count) {
-    return exponentials_of_chunk(count, top, x + first, x + first);
+    float* const y = x + first;
+    return exponentials_of_chunk(count, top, y, [y](std::int64_t i, float e) { y[i] = e; });
   });
 }
 

@@ -34,8 +34,8 @@ TEST(DeviceMath, IsWithinItsBounds) {
   int clamped = 0;
   for_floats([&](float x) {
     const float y = math::exp(x);
-    if (x < -87.0f || x > 88.0f)
-      clamped += y != math::exp(x < 0 ? -87.0f : 88.0f);
+    if (x < -87.0f || x > 87.0f)
+      clamped += y != math::exp(x < 0 ? -87.0f : 87.0f);
     else
       of_exp.see(std::abs(y / std::exp(double{x}) - 1), x);
     if (x <= 0)

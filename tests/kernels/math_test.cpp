@@ -43,8 +43,8 @@ TEST(Math, ExpIsWithinItsRelativeBoundAndClamped) {
     const float y = math::exp(x);
     if (std::isnan(x)) {
       outside += !std::isnan(y);
-    } else if (x < -87.0f || x > 88.0f) {
-      outside += y != math::exp(x < 0 ? -87.0f : 88.0f);
+    } else if (x < -87.0f || x > 87.0f) {
+      outside += y != math::exp(x < 0 ? -87.0f : 87.0f);
     } else {
       worst.see(std::abs(y / std::exp(double{x}) - 1), x);
     }
@@ -55,6 +55,43 @@ TEST(Math, ExpIsWithinItsRelativeBoundAndClamped) {
   EXPECT_LT(worst.error, 2e-7) << worst.at;
   EXPECT_TRUE(std::isfinite(math::exp(INFINITY)));
   EXPECT_GT(math::exp(-INFINITY), 1.17549435e-38f);  // not subnormal
+}
+
+TEST(Math, Exp2IsWithinItsRelativeBoundAndClamped) {
+  Worst worst;
+  int outside = 0;
+  const auto check = [&](float x) {
+    const float y = math::exp2(x);
+    if (std::isnan(x)) {
+      outside += !std::isnan(y);
+    } else if (std::abs(x) > 126.0f) {
+      outside += y != (x < 0 ? 0x1p-126f : 0x1p126f);
+    } else {
+      worst.see(std::abs(y / std::exp2(double{x}) - 1), x);
+    }
+  };
+  for_all_floats(check);
+  for_usual_floats(check);
+  EXPECT_EQ(outside, 0);
+  EXPECT_LT(worst.error, 1.5e-7) << worst.at;
+}
+
+TEST(Math, ExpOfNegativeIsWithinItsBound) {
+  Worst worst;
+  int lost = 0;
+  const auto check = [&](float x) {
+    if (x > 0) return;
+    const float y = math::exp_of_negative(x);
+    if (std::isnan(x))
+      lost += !std::isnan(y);
+    else
+      worst.see(std::abs(y - std::exp(double{x})), x);
+  };
+  for_all_floats(check);
+  for_usual_floats(check);
+  EXPECT_EQ(lost, 0);
+  EXPECT_EQ(math::exp_of_negative(0.0f), 1.0f);
+  EXPECT_LT(worst.error, 2e-7) << worst.at;
 }
 
 TEST(Math, SigmoidIsWithinItsBound) {

@@ -16,7 +16,7 @@ constexpr std::int64_t softmax_block = 16;
 inline void exponentials(float scale, float largest, float* x) {
 #pragma omp simd
   for (std::int64_t i = 0; i < softmax_block; ++i)
-    x[i] = math::exp<float>(scale * (x[i] - largest));
+    x[i] = math::exp_of_negative<float>(scale * (x[i] - largest));
 }
 
 /// x = softmax(scale x), n >= 1, scale > 0. The sum runs over these elements alone, in the order of
