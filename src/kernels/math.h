@@ -4,7 +4,7 @@
 #include "kernels/device_math.h"
 
 #if !NMT_DEVICE_MATH
-#include "core/exp_bounds.h"
+#include "core/math/exp_bounds.h"
 #endif
 
 #include <bit>

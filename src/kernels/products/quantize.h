@@ -63,14 +63,16 @@ inline std::int32_t quantize_values(const float* x, std::int64_t n, float scale,
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __m512i flip = _mm512_set1_epi8(-128);
   __m512i sums = _mm512_setzero_si512();  // of values + 128
-  for (; i + 64 <= n; i += 64) {
-    const __m512i low = _mm512_packs_epi32(rounded(_mm512_loadu_ps(x + i)),
-                                           rounded(_mm512_loadu_ps(x + i + 16))),
-                  high = _mm512_packs_epi32(rounded(_mm512_loadu_ps(x + i + 32)),
-                                            rounded(_mm512_loadu_ps(x + i + 48))),
+  for (; i < n; i += 64) {
+    const std::uint64_t used = n - i >= 64 ? ~0ull : (1ull << (n - i)) - 1;
+    const auto part = [&](int v) __attribute__((always_inline)) {
+      return rounded(_mm512_maskz_loadu_ps(static_cast<__mmask16>(used >> 16 * v), x + i + 16 * v));
+    };
+    const __m512i low = _mm512_packs_epi32(part(0), part(1)),
+                  high = _mm512_packs_epi32(part(2), part(3)),
                   bytes =
                       _mm512_maskz_permutexvar_epi32(0xFFFF, order, _mm512_packs_epi16(low, high));
-    _mm512_storeu_si512(out + i, bytes);
+    _mm512_mask_storeu_epi8(out + i, used, bytes);
     sums = _mm512_add_epi64(sums,
                             _mm512_sad_epu8(_mm512_xor_si512(bytes, flip), _mm512_setzero_si512()));
   }

@@ -1,4 +1,4 @@
-#include "core/exp_bounds.h"
+#include "core/math/exp_bounds.h"
 
 namespace nmt::math {
 
