@@ -96,7 +96,7 @@ template <class Use>
     use(i, y);
     partial[l] += y;
   }
-  return sum_of_partial(partial);
+  return sum_of(partial_sums, partial);
 }
 
 float sum_exp(std::int64_t n, float top, const float* x) {

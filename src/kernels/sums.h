@@ -43,13 +43,6 @@ struct LoadFloat {
 #endif
 }
 
-/// The sum of the partial sums, which are overwritten.
-[[gnu::always_inline]] inline float sum_of_partial(float* partial) {
-  for (int half = partial_sums / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l) partial[l] += partial[l + half];
-  return partial[0];
-}
-
 /// The sum of term(at, i) over i in [0, n). The term reads x[i] as at(x + i): at() returns a float,
 /// or a Vector of x[i], x[i + 1], ...
 template <class Term>

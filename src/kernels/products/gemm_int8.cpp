@@ -73,9 +73,8 @@ struct VectorDots {
     for (std::int64_t j = n_begin, width = 0; j < n_end; j += width) {
       const bool whole = rounded(n_end, dot_columns) - j >= shape.panels * dot_columns;
       width = (whole ? shape.panels : 1) * dot_columns;
-      // Few rows have one tile, and no division then.
-      for (std::int64_t t = 1, begin = 0, end = 0; t <= row_tiles; ++t, begin = end) {
-        end = t < row_tiles ? a.count * t / row_tiles : a.count;
+      for (std::int64_t t = 0; t < row_tiles; ++t) {
+        const std::int64_t begin = a.count * t / row_tiles, end = a.count * (t + 1) / row_tiles;
         (whole ? shape.whole : shape.single)[end - begin - 1](
             depth, a.values + begin * a.stride, a.stride, a.sums + begin, p.panel(j), sums);
         finish_rows(p, {end - begin, j, std::min(width, n_end - j), width, sums, nullptr},
