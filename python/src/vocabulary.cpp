@@ -1,6 +1,8 @@
 #include "bindings.h"
 #include "calls.h"
 
+#include <filesystem>
+
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

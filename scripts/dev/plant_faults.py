@@ -23,7 +23,7 @@ from planted_faults import FAULTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = "cuda_emulated_tests"
-CONFIGURATION = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DNMT_WITH_CUDA=EMULATED", "-DNMT_PRECOMPILED_HEADERS=TESTS",
+CONFIGURATION = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DNMT_WITH_CUDA=EMULATED", "-DNMT_PRECOMPILED_HEADERS=ON",
                  "-DNMT_ISA_LEVELS=x86-64-v3",
                  # A fault may leave a variable unused.
                  "-DCMAKE_CXX_FLAGS=-Wno-error=unused-parameter -Wno-error=unused-variable -Wno-error=unused-but-set-variable"]

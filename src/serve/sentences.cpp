@@ -4,6 +4,7 @@
 #include "text/spans.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <memory>

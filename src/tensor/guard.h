@@ -14,8 +14,8 @@
 #endif
 
 // In builds with AddressSanitizer, an arena's tensors have a gap behind them, and the gaps and the
-// free blocks must not be accessed: a kernel that leaves its tensor, on the CPU or on the emulated
-// device, is an error there instead of a wrong number somewhere else. Other builds have no gaps.
+// free blocks must not be accessed: a kernel of the CPU that leaves its tensor is an error there
+// instead of a wrong number somewhere else. Other builds have no gaps.
 namespace nmt::guard {
 
 #ifdef NMT_GUARDED

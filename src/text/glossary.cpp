@@ -4,6 +4,7 @@
 #include "text/lines.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace nmt {
 namespace {

@@ -1,6 +1,7 @@
 #include "autograd/ops.h"
 #include "tests/support/engine.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>

@@ -5,6 +5,7 @@
 #include "text/noise.h"
 
 #include <filesystem>
+#include <memory>
 
 #include <gtest/gtest.h>
 

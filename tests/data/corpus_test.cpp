@@ -4,6 +4,7 @@
 #include "tests/data/temporary_files.h"
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>

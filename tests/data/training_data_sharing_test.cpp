@@ -1,5 +1,6 @@
 #include "training_data_case.h"
 
+#include <chrono>
 #include <vector>
 
 namespace nmt {

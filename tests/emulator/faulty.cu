@@ -76,6 +76,29 @@ __global__ void change_kernel(float* x) {
   x[0] += 1;
 }
 
+__global__ void share_word_kernel(int fault_number, float* x, float* out) {
+  const auto fault = static_cast<WordFault>(fault_number);
+  if (threadIdx.x == 0) *reinterpret_cast<float4*>(x) = {1, 2, 3, 4};
+  if (fault != WordFault::word_then_byte) __syncthreads();
+  const unsigned byte = threadIdx.x - 1;  // of 3 in little-endian order, but for the last one
+  if (byte < 3) reinterpret_cast<unsigned char*>(x + 1)[byte] = byte == 2 ? 64 : 0;
+  if (fault != WordFault::byte_then_word) __syncthreads();
+  if (threadIdx.x == 4) out[0] = x[1];
+}
+
+__global__ void askew_kernel(const float* x, float* out) {
+  out[0] = *reinterpret_cast<const float*>(reinterpret_cast<const char*>(x) + 2);
+}
+
+__global__ void local_kernel(int i, float* out) {
+  float values[4] = {out[0], 2, 3, out[0]};
+  out[0] = values[i];
+}
+
+__global__ void divide_and_shift_kernel(int divisor, int bits, float* out) {
+  out[0] = static_cast<float>(1 / divisor + (1 << bits));
+}
+
 __global__ void meeting_kernel(int fault_number, unsigned* counter, float* x, float* sums) {
   const auto fault = static_cast<MeetingFault>(fault_number);
   const unsigned blocks = gridDim.x, block = blockIdx.x;
@@ -250,6 +273,18 @@ void warp_neighbor(const Cuda& cuda, int threads, float* out) {
 void read_late_then_change(const Cuda& cuda, float* x, float* out) {
   launch(read_late_kernel, 1, 3, 0, cuda, x, out);
   launch(change_kernel, 1, 1, 0, cuda, x);
+}
+void share_word(const Cuda& cuda, WordFault fault, float* x, float* out) {
+  launch(share_word_kernel, 1, 5, 0, cuda, static_cast<int>(fault), x, out);
+}
+void read_askew(const Cuda& cuda, const float* x, float* out) {
+  launch(askew_kernel, 1, 1, 0, cuda, x, out);
+}
+void index_local(const Cuda& cuda, int i, float* out) {
+  launch(local_kernel, 1, 1, 0, cuda, i, out);
+}
+void divide_and_shift(const Cuda& cuda, int divisor, int bits, float* out) {
+  launch(divide_and_shift_kernel, 1, 1, 0, cuda, divisor, bits, out);
 }
 float read_on_host(const float* x) {
   return *x;

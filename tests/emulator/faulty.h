@@ -80,6 +80,19 @@ void add_padded(const Cuda& cuda, int padding, const float* x, float value, floa
 /// to[0] += the sum of `count` times x[0], listed in an argument that has an array of structs and
 /// padding after it; `count` at most 5.
 void add_listed(const Cuda& cuda, int count, const float* x, float* to);
+/// out[0] = x[1], one of four numbers that a thread has written, and other threads its bytes.
+enum class WordFault {
+  none,
+  word_then_byte,  ///< no barrier between the two
+  byte_then_word   ///< no barrier before x[1] is read
+};
+void share_word(const Cuda& cuda, WordFault fault, float* x, float* out);
+/// Reads a number at x + 2 bytes.
+void read_askew(const Cuda& cuda, const float* x, float* out);
+/// out[0] = element i of a local array of four.
+void index_local(const Cuda& cuda, int i, float* out);
+/// out[0] = 1 / divisor + (1 << bits).
+void divide_and_shift(const Cuda& cuda, int divisor, int bits, float* out);
 /// Host code that reads device memory.
 float read_on_host(const float* x);
 

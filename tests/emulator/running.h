@@ -71,7 +71,7 @@ int blocks_with(std::size_t threads, std::size_t shared);
 bool has_opted_in(const void* kernel);
 const std::vector<SharedMemory>& shared_memories();
 
-// ---- device memory (device_memory.cpp) ----
+// ---- device memory (memory/device_memory.cpp) ----
 
 /// The allocation that holds p, or an empty region.
 Region device_region(const void* p);
@@ -107,7 +107,7 @@ void hold_stream(cudaStream_t stream, std::function<bool()> ready);
 /// no capture is active.
 bool breaks_captures();
 
-// ---- races and bounds (memory_check.cpp) ----
+// ---- races and bounds (memory/memory_check.cpp) ----
 
 /// An atomic access of the running thread.
 void note_atomic(const void* address, std::size_t bytes);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 # The source tree itself, and the simulation of CUDA graphs.
 add_test(NAME floors COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tree/check_floors.py ${CMAKE_SOURCE_DIR})
-foreach(check architectures format docs tree places)
+foreach(check architectures format docs includes tree places)
   add_test(NAME ${check} COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tree/check_${check}.py
                                  ${CMAKE_SOURCE_DIR})
   set_tests_properties(${check} PROPERTIES SKIP_RETURN_CODE 77)

@@ -6,6 +6,7 @@
 #include "autograd/tape.h"
 #include "core/thread_pool.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace nmt::test {

@@ -3,7 +3,7 @@
 // Counts launches and memory traffic. At sizes that the emulator could not compute, kernels run
 // twelve of their blocks, and the rest is extrapolated; products and large copies are only counted.
 // Small models can be computed instead. New device memory is reserved without being backed, and
-// reads as zeros. Needs the hooks of memory_check.cpp: not with AddressSanitizer.
+// reads as zeros. Needs the hooks of memory/memory_check.cpp: not with AddressSanitizer.
 
 #include <cstddef>
 #include <cstdint>

@@ -11,10 +11,11 @@
 // - an operation of tensor cores that the lanes of a warp do not make together.
 // Graphs are captured and run by stream.cpp, which refuses the calls that a driver refuses.
 // Shared memory is new in every block, exactly as large as declared, and filled with NaN, as is new
-// device memory. AddressSanitizer then finds accesses out of bounds, including those of the host to
-// device memory. Without it the kernels are compiled with the hooks of memory_check.cpp, which find
-// the same faults and also races: two threads access one location, one of them writing, without a
-// barrier in between.
+// device memory. Kernels are compiled with the hooks of memory/memory_check.cpp, which find
+// accesses out of bounds, including those of the host to device memory, and races: two threads
+// access one location, one of them writing, without a barrier in between. Those of undefined.cpp
+// find indices beyond local arrays. A build with sanitizers has no hooks in kernels;
+// AddressSanitizer finds accesses of the host to device memory there.
 
 #include <cstddef>
 #include <cstdint>
@@ -104,7 +105,7 @@ struct Counters {
   std::int64_t destroyed_while_running = 0;
   /// Inputs of products in bfloat16 whose rows are not a multiple of 16 bytes apart.
   std::int64_t unaligned_operands = 0;
-  std::int64_t accesses = 0;  ///< of kernels to memory; 0 under AddressSanitizer
+  std::int64_t accesses = 0;  ///< of kernels, but to their stacks; 0 without hooks
 };
 Counters& counters();
 

@@ -1,0 +1,49 @@
+// What a kernel computes although C++ does not define it. g++ -fsanitize=bounds,shift,
+// integer-divide-by-zero calls a function where it finds that; the functions are defined here, and
+// no sanitizer is linked. The names and the first argument are those of UBSan's runtime (LLVM
+// compiler-rt, ubsan_handlers.h).
+
+#include "running.h"
+
+#include <cstdint>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#if defined(NMT_EMULATOR_HOOKS)
+
+namespace nmt::emulator {
+namespace {
+
+/// Begins what the compiler says of the place.
+struct Place {
+  const char* file;
+  std::uint32_t line, column;
+};
+
+void undefined(const void* place, const char* what) {
+  const auto& at = *static_cast<const Place*>(place);
+  const std::string message = fmt::format("{} at {}:{}", what, at.file, at.line);
+  if (running.in_kernel) abort_launch(fmt::format("{}: {}", thread_name(), message));
+  fmt::print(stderr, "emulator: host code: {}\n", message);
+  std::abort();
+}
+
+}  // namespace
+}  // namespace nmt::emulator
+
+using nmt::emulator::undefined;
+
+extern "C" {
+void __ubsan_handle_out_of_bounds(void* place, void*) {
+  undefined(place, "an index that its array does not have");
+}
+void __ubsan_handle_shift_out_of_bounds(void* place, void*, void*) {
+  undefined(place, "a shift by a negative number or by too many bits");
+}
+void __ubsan_handle_divrem_overflow(void* place, void*, void*) {
+  undefined(place, "a division by zero");
+}
+}
+
+#endif
