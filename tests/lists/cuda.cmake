@@ -16,9 +16,15 @@ function(nmt_add_parity_tests target backend)
 endfunction()
 if(TARGET nmt_emulated)
   nmt_add_parity_tests(cuda_emulated_tests nmt_emulated)
-  add_test(NAME cuda.emulated COMMAND cuda_emulated_tests)
-  # What the host and the device share, with a device as late as possible (tests/emulator/include/emulator.h).
-  add_test(NAME cuda.late COMMAND cuda_emulated_tests "--gtest_filter=RecurringWork*:Device*:*adam*:*combine_scores*:*cudnn*")
+  # What the host and the device share: all that sanitizers see, and once more with a device as late as possible
+  # (tests/emulator/include/emulator.h).
+  set(of_host "--gtest_filter=RecurringWork*:Device*:*adam*:*combine_scores*:*cudnn*")
+  if(NMT_SANITIZE)
+    add_test(NAME cuda.emulated COMMAND cuda_emulated_tests ${of_host})
+  else()
+    add_test(NAME cuda.emulated COMMAND cuda_emulated_tests)
+  endif()
+  add_test(NAME cuda.late COMMAND cuda_emulated_tests ${of_host})
   set_tests_properties(cuda.late PROPERTIES ENVIRONMENT NMT_EMULATED_STREAMS=late)
   add_test(NAME emulator COMMAND emulator_tests)
   if(NOT NMT_SANITIZE)

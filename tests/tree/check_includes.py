@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that C++ files include what they use of the standard library and fmt.
+"""Checks that C++ files include what they use of the standard library, fmt and nlohmann-json.
 
 A header counts when the file or a file of the project that it includes names it; what a header of
 the standard library includes itself does not count, since that differs between compilers and
@@ -71,7 +71,7 @@ HEADER_OF = {name: header for header, names in HEADERS.items() for name in names
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 STANDARD = re.compile(r"\bstd::(?:chrono\b|([a-z_0-9]+))")
-OF_FMT = re.compile(r"\bfmt::[a-z_]+")
+LIBRARY = re.compile(r"\b(fmt|nlohmann)::[a-z_]+")  # whose headers are in a folder of that name
 
 
 class Tree:
@@ -109,8 +109,9 @@ def missing(tree, path):
         header = "chrono" if name == "chrono" else HEADER_OF.get(name)
         if header and header not in headers and not headers & ALSO.get(header, set()):
             yield f"std::{name}", header
-    if OF_FMT.search(code) and not any(header.startswith("fmt/") for header in headers):
-        yield "fmt::", "fmt/format.h"
+    for library in sorted(set(LIBRARY.findall(code))):
+        if not any(header.startswith(f"{library}/") for header in headers):
+            yield f"{library}::", f"{library}/..."
 
 
 def main():
