@@ -20,7 +20,7 @@ configure_and_build() {  # preset, targets (none: all)
 
 configure_and_build tsan {core,data,text,serve}_tests
 echo "== tests with threads, thread sanitizer"
-# Excludes three single-threaded tests that take minutes under this sanitizer.
+# Excludes three single-threaded tests that take long under this sanitizer.
 GTEST_FILTER='-Vocabulary.MillionBytesOfNoTextAreQuick:Vocabulary.C*BytesAre*OrHarmless' \
   TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan.supp" ctest --preset tsan --timeout 600 -j "$jobs"
 

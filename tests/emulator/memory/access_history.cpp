@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
