@@ -92,7 +92,8 @@ class Distillation(DistillCase):
             if source:
                 self.assertAlmostEqual(score, sum(map(float, words)) / len(words), places=3)
 
-    def test_filter_counts(self):
+    def kept(self):
+        """What the rules of the filter keep, as (backward score, line, source, target), and the counts of what they drop."""
         counts, seen, kept = collections.Counter(), set(), []
         for number, (source, (score, target)) in enumerate(zip(lines_of(self.source), self.selected(), strict=True)):
             short, long = sorted((len(source), len(target)))
@@ -108,6 +109,10 @@ class Distillation(DistillCase):
             else:
                 kept.append((score, number, source, target))
             seen.add((source, target))
+        return kept, counts
+
+    def test_filter_counts(self):
+        kept, counts = self.kept()
         dropped = int(0.2 * len(kept))
         result = self.step("filter")["result"]
         for name in ("empty", "length", "repetition", "duplicate"):
@@ -118,6 +123,26 @@ class Distillation(DistillCase):
         left = sorted(sorted(kept)[dropped:], key=lambda pair: pair[1])
         self.assertEqual(lines_of(self.work / "distilled.source"), [source for _, _, source, _ in left])
         self.assertEqual(lines_of(self.work / "distilled.target"), [target for _, _, _, target in left])
+        self.assertNotIn("overlap", result)
+
+    def test_drops_pairs_unlike_their_references(self):
+        work, command = self.copied("unlike")
+        command = [*command, "--overlap-drop", 0.3, "--until", "filter"]
+        self.refused(2, *command, says=("filter", "overlap-drop", "--redo filter"))
+        done = run("nmt-distill", *command, "--redo", "filter")
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        kept, _ = self.kept()
+        left = sorted(kept)[int(0.2 * len(kept)):]
+        references = lines_of(self.reference)
+        by_overlap = sorted((sentence_bleu(target, references[line]), line, source, target) for _, line, source, target in left)
+        dropped = int(0.3 * len(left))
+        border = by_overlap[dropped - 1][0], by_overlap[dropped][0]
+        self.assertGreater(border[1], border[0] + 1e-6)  # else rounding errors decide
+        rest = sorted(by_overlap[dropped:], key=lambda pair: pair[1])
+        self.assertEqual(lines_of(work / "distilled.source"), [source for _, _, source, _ in rest])
+        self.assertEqual(lines_of(work / "distilled.target"), [target for _, _, _, target in rest])
+        result = json.loads((work / "steps/filter.json").read_text(encoding="utf-8"))["result"]
+        self.assertEqual((result["backward"], result["overlap"], result["kept"]), (int(0.2 * len(kept)), dropped, len(rest)))
 
     def test_the_student_is_guided_by_the_alignment_of_nmt_score(self):
         scored = output_of("nmt-score", "-m", self.home / "teacher", self.work / "distilled.source", self.work / "distilled.target", "--alignment",
@@ -263,6 +288,7 @@ class Distillation(DistillCase):
         self.refused(2, *some, self.source, self.home / "nowhere", says=("nowhere",))
         self.refused(3, *some, self.source, self.valid[1], says=("120 lines", "8"))
         self.refused(2, *some, self.source, "--select", "bleu", says=("select", "reference"))
+        self.refused(2, *some, self.source, "--overlap-drop", 0.1, says=("overlap-drop", "reference"))
         self.refused(2, *some, self.source, "--shortlist", 5, says=("shortlist", "two"))
         self.refused(2, *some, self.source, "--backward", self.home / "nowhere", says=("nowhere",))
         self.refused(2, *some, self.source, "--redo", "train", "--until", "select", says=("redo", "until"))

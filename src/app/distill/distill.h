@@ -35,6 +35,7 @@ struct DistillSpec {
   std::optional<Selection> selection;  ///< none: bleu with references, else score
   std::string backward;                ///< model directory, target to source; "": none
   double backward_drop = 0.05;         ///< share of pairs with the lowest backward scores
+  double overlap_drop = 0;             ///< share of pairs with the least similar references
   double max_ratio = 3;                ///< of the lengths in characters
 
   std::vector<int> shortlist{100, 100};  ///< FIRST and BEST of nmt-translate --shortlist

@@ -160,6 +160,10 @@ std::vector<Option> fields(DistillSpec& spec) {
             Option("backward-drop", &spec.backward_drop,
                    "share of pairs to drop by their backward scores")
                 .range(0, 0.99),
+            Option("overlap-drop", &spec.overlap_drop,
+                   "share of pairs to drop because their translations share least with the "
+                   "reference")
+                .range(0, 0.99),
             Option("max-ratio", &spec.max_ratio, "maximum ratio of the lengths in characters")
                 .range(1, 1000)}),
        config::in_group(
@@ -215,6 +219,9 @@ void check(const DistillSpec& spec) {
   if (text.size() == 1 && spec.selection.value_or(Selection::score) != Selection::score)
     fail(ExitStatus::usage, "select: {} needs a reference; train-sets has a source text only",
          name_of(*spec.selection));
+  if (text.size() == 1 && spec.overlap_drop > 0)
+    fail(ExitStatus::usage, "overlap-drop: {} needs a reference; train-sets has a source text only",
+         spec.overlap_drop);
   const std::int64_t lines = check_lines("train-sets", text);
   if (spec.student.data.valid_sets.empty())
     fail(ExitStatus::usage,

@@ -4,7 +4,6 @@
 #include "eval/chrf.h"
 
 namespace nmt::app {
-namespace {
 
 double similarity(const std::string& hypothesis, const std::string& reference, Selection by) {
   if (by == Selection::chrf) return chrf_from_counts(chrf_counts(hypothesis, {reference}, {}), {});
@@ -12,8 +11,6 @@ double similarity(const std::string& hypothesis, const std::string& reference, S
   options.effective_order = true;
   return bleu_from_counts(bleu_counts(hypothesis, {reference}, options), options).score;
 }
-
-}  // namespace
 
 std::size_t closest(const std::vector<std::string>& hypotheses, const std::string& reference,
                     Selection by) {

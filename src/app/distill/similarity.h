@@ -8,8 +8,11 @@
 
 namespace nmt::app {
 
-/// The number of the hypothesis with the highest sentence BLEU (effective order, exponential
-/// smoothing, tokenizer 13a: sacreBLEU's sentence_bleu) or chrF; the first one for ties.
+/// Sentence BLEU (effective order, exponential smoothing, tokenizer 13a: sacreBLEU's
+/// sentence_bleu), or chrF for Selection::chrf, from 0 to 100.
+double similarity(const std::string& hypothesis, const std::string& reference, Selection by);
+
+/// The number of the hypothesis with the highest similarity(); the first one for ties.
 /// `hypotheses`: at least one. Selection::score: 0.
 std::size_t closest(const std::vector<std::string>& hypotheses, const std::string& reference,
                     Selection by);
