@@ -135,13 +135,17 @@ struct Nccl::State {
     look();
     if (timeout > 0 && seconds >= timeout) fail_in_time();
   }
-  // Waits for the collectives; they are aborted where they have failed or take too long, which the
-  // next one reports.
+  // Waits for the collectives and for the work of the device's stream that needs them. They are
+  // aborted where they have failed or take too long, which the next one reports.
   void finish() noexcept {
+    finish(beside);
+    finish(stream);  // broadcasts, and work after sums
+  }
+  void finish(cudaStream_t work) noexcept {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point begin = Clock::now();
     const auto& library = cuda::NcclLibrary::get();
-    cudaEventRecord(over, beside);  // unchecked
+    cudaEventRecord(over, work);  // unchecked
     while (communicator && cudaEventQuery(over) == cudaErrorNotReady) {
       ncclResult_t later = ncclSuccess;
       library.ncclCommGetAsyncError(communicator, &later);  // unchecked
@@ -200,10 +204,12 @@ void Nccl::wait_at_most(double seconds) {
 }
 
 // After a failure, of this rank too, a synchronization might never return, so the communicator is
-// aborted.
+// aborted, and so it is where the work does not end.
 Nccl::~Nccl() {
-  state_->detach();
   const auto& library = cuda::NcclLibrary::get();
+  cudaSetDevice(state_->device->index());  // unchecked
+  if (std::uncaught_exceptions() == 0) state_->finish();
+  state_->detach();
   if (!state_->communicator) return;
   ncclResult_t later = ncclSuccess;
   library.ncclCommGetAsyncError(state_->communicator, &later);

@@ -139,6 +139,32 @@ TEST_F(Collectives, OfALostRankDoNotHoldMemory) {
   EXPECT_THROW(rank.nccl.begin_sum(rank.values, n), Error);
 }
 
+// The same at the end of its communicator, which nothing watches any more.
+TEST_F(Collectives, OfALostRankDoNotHoldTheirEnd) {
+  for (const bool summed : {true, false}) {
+    id = Nccl::new_id();
+    with_other([&] { return Rank(id, 1).values != nullptr; });
+    CudaDevice device;
+    const std::unique_ptr<MemorySource> source = device.memory_source();
+    char* const memory = source->allocate(n * sizeof(float));
+    auto* const values = reinterpret_cast<float*>(memory);
+    {
+      Nccl nccl(device, id, 0, 2);
+      EXPECT_TRUE(other_was_fine());
+      nccl.wait_at_most(0.3);
+      device.clear(values, n * sizeof(float));
+      if (summed)
+        nccl.begin_sum(values, n);
+      else
+        nccl.broadcast(values, n);
+    }
+    EXPECT_EQ(standins::record().calls["ncclCommAbort"], 1);
+    standins::record() = {};
+    device.synchronize();
+    source->release(memory);
+  }
+}
+
 // Work that every rank repeats, though one without graphs: the sums are between the graphs. NCCL
 // allows a collective in a graph only if it is in one on all ranks; the stand-in refuses it.
 TEST_F(Collectives, AreBetweenGraphs) {
