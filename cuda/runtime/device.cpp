@@ -251,6 +251,7 @@ CudaDevice::CudaDevice(int index, std::optional<Precision> precision)
 CudaDevice::~CudaDevice() {
   cudaSetDevice(state_->index);  // unchecked
   cudaStreamSynchronize(state_->stream);
+  state_->while_waiting = nullptr;  // it may throw
   state_->staging.reset();
   state_->download.reset();
   state_->graphs.reset();

@@ -37,6 +37,19 @@ TEST_F(Waiting, EndsWithTheErrorOfTheOneWhoWatches) {
   state.while_waiting = nullptr;
 }
 
+// A device that ends has nothing left to watch: its graphs wait without an error.
+TEST_F(Waiting, EndsWithTheDevice) {
+  float* const x = reinterpret_cast<float*>(source->allocate(sizeof(float)));
+  device->clear(x, sizeof(float));
+  const std::int64_t key[] = {1};
+  for (int i = 0; i < 3; ++i)
+    device->repeat(key, [&] { kernels::add_scaled(device->handle(), 1, 1.0f, x, x); });
+  source->release(reinterpret_cast<char*>(x));
+  device->state().while_waiting = [](double) { NMT_FAIL("rank 1 is lost"); };
+  source.reset();
+  device.reset();
+}
+
 // The ring of small uploads waits when it is full.
 TEST_F(Waiting, EndsInUploadsToo) {
   const auto is_there = std::make_shared<bool>(false);  // outlives the stream
