@@ -4,6 +4,7 @@
 #include "cuda/runtime/state.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -394,12 +395,15 @@ void CudaDevice::synchronize() {
 }
 
 void CudaDevice::check_fault() {
+  const std::atomic_ref shared_kind(state_->fault->kind);
+  const int kind = shared_kind.load(std::memory_order_acquire);
+  if (kind == cuda::no_fault) return;
   const cuda::Fault fault = *state_->fault;
-  if (fault.kind == cuda::no_fault) return;
-  *state_->fault = {};
-  NMT_CHECK(fault.kind != cuda::symbol_outside_vocabulary,
+  shared_kind.store(cuda::no_fault, std::memory_order_relaxed);
+  std::atomic_ref(state_->fault->claimed).store(0, std::memory_order_release);
+  NMT_CHECK(kind != cuda::symbol_outside_vocabulary,
             "token id {} is not in a vocabulary of size {}", fault.value, fault.limit);
-  NMT_FAIL("a CUDA kernel reported the unknown fault {}", fault.kind);
+  NMT_FAIL("a CUDA kernel reported the unknown fault {}", kind);
 }
 
 }  // namespace nmt

@@ -151,9 +151,11 @@ __device__ __forceinline__ std::int64_t grid_stride() {
 /// without the invalid value.
 __device__ __forceinline__ void report(Fault* fault, FaultKind kind, long long value,
                                        long long limit) {
-  if (atomicCAS(&fault->kind, int{no_fault}, int{kind}) == no_fault) {
+  if (atomicCAS(&fault->claimed, 0, 1) == 0) {
     fault->value = value;
     fault->limit = limit;
+    __threadfence_system();
+    atomicExch(&fault->kind, int{kind});
   }
 }
 

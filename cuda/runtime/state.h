@@ -23,9 +23,11 @@ class Graphs;
 class Staging;
 
 /// A kernel that finds an invalid value writes this record for the host; the first fault wins. It
-/// is in memory that both can access.
+/// is in memory that both can access. A thread claims the record, writes the values, and the kind
+/// last. The host reads a record that has a kind, and no other: later kernels may be writing it.
 struct Fault {
-  int kind;  ///< FaultKind
+  int claimed;  ///< 0 or 1
+  int kind;     ///< FaultKind
   long long value, limit;
 };
 enum FaultKind : int { no_fault = 0, symbol_outside_vocabulary = 1 };

@@ -50,6 +50,25 @@ TEST_F(Waiting, EndsWithTheDevice) {
   device.reset();
 }
 
+// A record that a kernel is writing is not a fault yet, and is not lost.
+TEST_F(Waiting, FaultsAreReportedWhenTheyAreComplete) {
+  cuda::Fault& fault = *device->state().fault;
+  fault.claimed = 1;
+  device->synchronize();
+  EXPECT_EQ(fault.claimed, 1);
+  fault.value = 7;
+  fault.limit = 5;
+  fault.kind = cuda::symbol_outside_vocabulary;
+  try {
+    device->synchronize();
+    FAIL() << "no fault";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "token id 7 is not in a vocabulary of size 5");
+  }
+  EXPECT_EQ(fault.claimed, 0);
+  device->synchronize();
+}
+
 // The ring of small uploads waits when it is full.
 TEST_F(Waiting, EndsInUploadsToo) {
   const auto is_there = std::make_shared<bool>(false);  // outlives the stream

@@ -38,6 +38,7 @@ inline void __syncwarp(unsigned mask = 0xFFFFFFFFu,
 }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
+inline void __threadfence_system() {}
 
 // Each lane passes a value and the lane from which it reads.
 template <class T>
