@@ -3,6 +3,7 @@
 #include "core/dynamic_library.h"
 #include "cuda/libraries/blas_status.h"
 #include "cuda/runtime/check.h"
+#include "cuda/runtime/graph.h"
 #include "cuda/runtime/state.h"
 
 #include <cublas_v2.h>
@@ -82,6 +83,7 @@ class Blas {
 void library_product(const Cuda& cuda, const Product& p, Precision precision) {
   CudaDevice::State& state = state_of(cuda);
   if (!state.blas) state.blas = std::make_shared<Blas>(state);
+  if (is_dropped(state)) return;  // the handle has moved memory
   NMT_CHECK(!p.a.bf16 == !p.b.bf16, "a product of float32 and bfloat16");
   const bool rounded = p.a.bf16 != nullptr;
   const cudaDataType type = rounded ? CUDA_R_16BF : CUDA_R_32F;

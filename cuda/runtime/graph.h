@@ -56,7 +56,8 @@ class Graphs {
   /// The driver is about to allocate or free memory, which a capture does not allow and which may
   /// invalidate addresses in a graph. The work will run again, call by call.
   void memory_moves();
-  /// Whether no call of the work runs or is captured any more, since the work will run again.
+  /// Whether no call of the work runs or is captured any more, since the work will run again. A
+  /// call that may move memory asks again afterwards.
   bool is_dropped() const { return mode_ == Mode::dropped; }
   /// The host waits for the device, or makes a call that no graph can hold: the key's work runs
   /// call by call from now on.
@@ -155,7 +156,13 @@ inline std::int64_t number(const void* address) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
 }
 
-/// Makes a call that is not one of our kernels, unless a graph contains it.
+/// Whether the pass that receives the calls, if any, is dropped.
+inline bool is_dropped(const CudaDevice::State& state) {
+  return state.recording && state.recording->is_dropped();
+}
+
+/// Makes a call that is not one of our kernels, unless a graph contains it. A function that may
+/// move memory asks is_dropped() before it queues work.
 template <class Function>
 void queue(const Cuda& cuda, std::initializer_list<std::int64_t> identity, Function&& function) {
   Graphs* const recording = state_of(cuda).recording;

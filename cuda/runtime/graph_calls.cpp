@@ -70,12 +70,12 @@ Graphs::Call* Graphs::next(Kind kind, std::size_t bytes) {
 }
 
 bool Graphs::kernel(const Launch& launch) {
+  if (mode_ == Mode::dropped) return false;  // within a call too
   if (within_call_) return true;
   if (mode_ == Mode::watching) {
     ++at_;
     return true;
   }
-  if (mode_ == Mode::dropped) return false;
   if (mode_ == Mode::capturing) {
     note(Kind::kernel, launch, {});
     for (std::size_t i = 0; i < launch.sizes.size(); ++i) {
@@ -114,12 +114,12 @@ bool Graphs::kernel(const Launch& launch) {
 }
 
 bool Graphs::call(std::span<const std::int64_t> identity) {
+  if (mode_ == Mode::dropped) return false;
   if (within_call_) return true;
   if (mode_ == Mode::watching) {
     ++at_;
     return within_call_ = true;
   }
-  if (mode_ == Mode::dropped) return false;
   const std::span<const std::byte> bytes = std::as_bytes(identity);
   if (mode_ == Mode::capturing) {
     note(Kind::other, {}, bytes);

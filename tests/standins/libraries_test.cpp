@@ -150,6 +150,30 @@ TEST_F(Libraries, AreCapturedAndReplayed) {
   EXPECT_EQ(calls("cublasGemmStridedBatchedEx"), 4);  // of the plain run and of the capture
 }
 
+// A capture ends where a product makes its handle or workspace. The product must not run then,
+// since all of the work runs again.
+TEST_F(Libraries, AreMadeWithinCaptures) {
+  for (const bool biased : {false, true}) {
+    CudaDevice other;
+    const std::int64_t key[] = {1};
+    float* const c = upload(std::vector<float>(1));
+    for (int i = 0; i < 3; ++i)
+      other.repeat(key, [&] {
+        other.clear(y, sizeof(float));
+        if (i == 0) return;
+        if (biased) kernels::gemm_bias(other.handle(), 2, 4, 3, x, w, bias, y);
+        kernels::gemm(other.handle(), false, false, 1, 1, 1, x, 1, x, 1, 1.0f, c, 1);
+      });
+    float found = 0;
+    other.from_device(&found, c, sizeof found);
+    EXPECT_EQ(found, 2.0f);
+    EXPECT_EQ(calls("cublasGemmStridedBatchedEx"), 2);  // call by call, then captured
+    EXPECT_EQ(calls("cublasLtMatmul"), biased ? 2 : 0);
+    standins::record().calls.clear();
+    source->release(reinterpret_cast<char*>(c));
+  }
+}
+
 // Each of two concurrent branches has its own handle, with its own stream and workspace.
 TEST_F(Libraries, HaveAHandleForEachBranch) {
   ASSERT_TRUE(device->fork());
