@@ -130,6 +130,36 @@ std::vector<ParityRow> persistent_parity() {
            if (std::string_view(unit.name) != "atr") run(unit, 12, 70);
          });
        }},
+      {"persistent_forward_or_backward",
+       [](Parity& p) {
+         // As `auto` may choose: each pass reads what the other kind of pass has recorded.
+         using Passes = RecurrenceSizes::Passes;
+         for (const Passes passes : {Passes::forward, Passes::backward})
+           each_recurrent([&](const Unit& unit) {
+             for (const bool normal : {false, true})
+               check(p, {.unit = &unit, .width = 26, .normal = normal},
+                     {.steps = 4,
+                      .batch = 5,
+                      .reverse = normal,
+                      .persistent = true,
+                      .max_channels = 7,
+                      .passes = passes});
+             for (const bool rearrange : {false, true})
+               check(p,
+                     {.unit = &unit,
+                      .width = 24,
+                      .groups = 3,
+                      .rearrange = rearrange,
+                      .normal = rearrange,
+                      .dropout = true},
+                     {.steps = 4,
+                      .batch = 5,
+                      .reverse = rearrange,
+                      .persistent = true,
+                      .max_channels = 3,
+                      .passes = passes});
+           });
+       }},
       {"persistent_inference",
        [](Parity& p) {
          each_recurrent([&](const Unit& unit) {

@@ -52,6 +52,7 @@ Results recurrence(Parity& p, const CellSizes& c, const RecurrenceSizes& r, Copi
       EXPECT_EQ(why, "");
     }
   }
+  r.choose(device, RecurrenceSizes::Passes::forward);
   recurrence_forward(on, a);
   RecurrenceGradient g;
   g.dh = dh(on);
@@ -59,6 +60,7 @@ Results recurrence(Parity& p, const CellSizes& c, const RecurrenceSizes& r, Copi
   g.cell = cell.gradient(on);
   of_cell.set(on, g.cell);
   g.scratch = scratch(on);
+  r.choose(device, RecurrenceSizes::Passes::backward);
   recurrence_backward(on, a, g);
   Results found(on);
   found.add(unit, n, r.batch, h, a.states, g.dinitial);
@@ -192,6 +194,24 @@ std::vector<ParityRow> rounded_parity() {
            setenv("NMT_EMULATED_MULTIPROCESSORS", "8", 1);
            persistent(p, {.unit = &unit, .width = 264}, {.steps = 2, .batch = 2});
            unsetenv("NMT_EMULATED_MULTIPROCESSORS");
+         }
+       }},
+      {"persistent_forward_or_backward_bfloat16",
+       [](Parity& p) {
+         using Passes = RecurrenceSizes::Passes;
+         for (const Unit& unit : units()) {
+           if (!unit.is_matrix()) continue;
+           for (const Passes passes : {Passes::forward, Passes::backward}) {
+             for (const bool normal : {false, true})
+               persistent(p, {.unit = &unit, .width = 24, .normal = normal},
+                          {.steps = 3,
+                           .batch = 3,
+                           .reverse = normal,
+                           .max_channels = 8,
+                           .passes = passes});
+             persistent(p, {.unit = &unit, .width = 48, .groups = 3, .dropout = true},
+                        {.steps = 3, .batch = 4, .passes = passes});
+           }
          }
        }},
   };
