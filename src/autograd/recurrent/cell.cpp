@@ -243,12 +243,13 @@ void add_weight_gradients(Tape& tape, const Cell& cell, const CellBuffers& buffe
   });
 }
 
-PartWork cell_work(const Cell& cell, std::int64_t rows, bool back) {
+PartWork cell_work(const Cell& cell, std::int64_t rows, Dtype of_x, bool back) {
   const kernels::Unit& unit = *cell.unit;
   const double n = static_cast<double>(rows * cell.width), products = unit.recurrents + unit.late;
-  const double planes = back ? 2 * unit.inputs + unit.states + 1 + 2 * products
-                             : unit.inputs + unit.states + products;
-  return {2 * n * products * static_cast<double>(cell.width / cell.groups), 4 * n * planes};
+  const double inputs = back ? 2 * unit.inputs : unit.inputs,
+               planes = back ? unit.states + 1 + 2 * products : unit.states + products;
+  return {2 * n * products * static_cast<double>(cell.width / cell.groups),
+          n * (static_cast<double>(bytes_of(of_x)) * inputs + sizeof(float) * planes)};
 }
 
 std::vector<Var> complete_states(Tape& tape, const Cell& cell, std::vector<Var> initial) {

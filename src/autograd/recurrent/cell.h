@@ -72,7 +72,8 @@ void add_weight_gradients(Tape& tape, const Cell& cell, const CellBuffers& buffe
 
 /// FLOPs and bytes of the loop over `rows` rows: recurrent products; planes of x, states and
 /// products moved once, forward or backward (x, states and dh in, dx out; gates are recomputed).
-PartWork cell_work(const Cell& cell, std::int64_t rows, bool back);
+/// `of_x`: of x and dx; the others are float32.
+PartWork cell_work(const Cell& cell, std::int64_t rows, Dtype of_x, bool back);
 inline PartWork add_work(const PartWork& a, const PartWork& b) {
   return {a.flops + b.flops, a.bytes + b.bytes};
 }

@@ -41,7 +41,9 @@ struct Saved {
 // backward: these and their second gradient.
 PartWork conditional_work(const Conditional& layer, const kernels::Conditional& a, bool back) {
   const std::int64_t rows = a.steps * a.batch, wide = a.higher.unit->inputs * a.higher.width;
-  PartWork work = add_work(cell_work(layer.lower, rows, back), cell_work(layer.higher, rows, back));
+  const Dtype of_x = a.x_rounded ? Dtype::bf16 : Dtype::f32;
+  PartWork work = add_work(cell_work(layer.lower, rows, of_x, back),
+                           cell_work(layer.higher, rows, Dtype::f32, back));
   const std::int64_t output = a.headed ? a.attention.width * a.context_width() : 0;
   const double products =
       static_cast<double>(a.lower.width * a.attention.space + output) +

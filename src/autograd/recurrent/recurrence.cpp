@@ -25,7 +25,8 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Projections& pro
   const std::vector<Var> states = new_states(tape, cell, start, args);
   round_states(tape, cell, *states[0], args);
   {
-    const Region region(context.profile, "recurrences", cell_work(cell, steps * batch, false));
+    const Region region(context.profile, "recurrences",
+                        cell_work(cell, steps * batch, x->value.dtype(), false));
     dispatch(context, [&](const auto& backend) { kernels::recurrence_forward(backend, args); });
   }
   if (tape.probe())
@@ -43,7 +44,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Projections& pro
     g.cell = gradients.view(cell);
     const std::vector<Tensor> dinitial = initial_gradients(at, cell, args.batch, g.dinitial);
     std::optional<Region> back(std::in_place, at.profile, "recurrences, back",
-                               cell_work(cell, rows, true));
+                               cell_work(cell, rows, x->value.dtype(), true));
     dispatch(at, [&](const auto& backend) {
       const Tensor scratch = at.empty({kernels::recurrence_scratch(backend, args)});
       g.scratch = scratch.f32();

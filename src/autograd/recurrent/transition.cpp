@@ -45,9 +45,9 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
     middle_rounded = room_for_products(context, lower, kept, lower.width);
   args.middle_rounded = copy_of(middle_rounded);
   {
-    const Region region(
-        context.profile, "recurrences of two units",
-        add_work(cell_work(lower, steps * batch, false), cell_work(higher, steps * batch, false)));
+    const Region region(context.profile, "recurrences of two units",
+                        add_work(cell_work(lower, steps * batch, x->value.dtype(), false),
+                                 cell_work(higher, steps * batch, guide->value.dtype(), false)));
     dispatch(context, [&](const auto& backend) { kernels::transition_forward(backend, args); });
   }
   if (const Probe* probe = tape.probe()) {
@@ -70,9 +70,9 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
     g.lower = lower_gradients.view(lower);
     g.higher = higher_gradients.view(higher);
     const std::vector<Tensor> dinitial = initial_gradients(at, lower, args.batch, g.dinitial);
-    std::optional<Region> back(
-        std::in_place, at.profile, "recurrences of two units, back",
-        add_work(cell_work(lower, rows, true), cell_work(higher, rows, true)));
+    std::optional<Region> back(std::in_place, at.profile, "recurrences of two units, back",
+                               add_work(cell_work(lower, rows, x->value.dtype(), true),
+                                        cell_work(higher, rows, guide->value.dtype(), true)));
     dispatch(at, [&](const auto& backend) {
       const Tensor scratch = at.empty({kernels::transition_scratch(backend, args)});
       g.scratch = scratch.f32();
