@@ -4,13 +4,18 @@ sentences with log-normal lengths (like WMT's: a median of 25 tokens, at most 10
 within 20,000 pairs, through the rule of cuda/runtime/graph_room.h, with the shapes as they are and
 rounded up. Prints the shapes, and the shares of updates that replay or capture a graph. With --ranks,
 every rank takes each Nth sentence of a batch and has graphs of its own, of which rounded shapes hold
-the share of each rank; an update replays where those of all ranks do."""
+the share of each rank; an update replays where those of all ranks do. With --optimizer-delay, an update
+has several passes, and each pass counts: the first one, which overwrites old gradients, has other graphs
+than the others, and so has the last one with several ranks, which sums the gradients (Model::accumulate_gradients())."""
 import argparse
 import collections
 import math
 import pathlib
 import random
 import sys
+
+# Graphs of a paper-size model that 2^20 calls hold (docs/design/cuda.md): 588 launches, and uploads.
+ROOM = 1700
 
 
 def round_length(n, largest):
@@ -124,6 +129,7 @@ def main():
     parser.add_argument("--updates", type=int, default=20000)
     parser.add_argument("--words", type=int, default=4096)
     parser.add_argument("--ranks", type=int, default=1, help="each with --words words of a batch")
+    parser.add_argument("--optimizer-delay", type=int, default=1, help="passes of an update")
     parser.add_argument("--check", type=float, metavar="PERCENT",
                         help="only simulate what nmt-train does; fail if fewer updates replay")
     args = parser.parse_args()
@@ -138,9 +144,14 @@ def main():
     def percent(results, of_all):
         return 100 * len(of_all(*results)) / args.updates
 
+    def place_in_update(i):
+        of_update = i % args.optimizer_delay
+        return of_update == 0, args.ranks > 1 and of_update == args.optimizer_delay - 1
+
     def of_ranks(rounds, room, by_count):
         """Shares of updates in which all ranks replay, and in which any of them captures."""
-        results = [simulate([key(batch, rounds) for batch in own], room, by_count) for own in made]
+        results = [simulate([(*key(batch, rounds), *place_in_update(i)) for i, batch in enumerate(own)], room, by_count)
+                   for own in made]
         return (percent([r for r, _ in results], set.intersection), percent([c for _, c in results], set.union))
 
     if args.check is not None:
@@ -148,7 +159,7 @@ def main():
         if errors := [*shape_errors(tests / "data/round_shapes.txt"), *room_errors(tests / "emulator/graph_rooms.txt")]:
             print("\n".join(errors))
             return 1
-        replayed = of_ranks(True, 518, True)[0]
+        replayed = of_ranks(True, ROOM, True)[0]
         print(f"{replayed:.1f} % of {args.updates} updates replay a graph; at least {args.check:g} % are required")
         return int(replayed < args.check)
     padded = [sum(t * b + s * b for own in made for s, t, b, _ in ((key(x, rounds)) for x in own))
@@ -157,7 +168,7 @@ def main():
     print("| rounding | graphs | shapes | replayed | captured, least recently used evicted | captured, least often used |\n|---|---|---|---|---|---|")
     for rounds in (False, True):
         shapes = len({key(x, rounds) for x in made[0]})
-        for room in (65, 250, 518):
+        for room in (65, 518, ROOM):
             _, old = of_ranks(rounds, room, False)
             replayed, new = of_ranks(rounds, room, True)
             print(f"| {'yes' if rounds else 'no'} | {room} | {shapes} | {replayed:.0f} % | {old:.0f} % | {new:.0f} % |")

@@ -185,6 +185,15 @@ class Join(unittest.TestCase):
             self.assertIn(words, text)
         self.assertEqual([device in text[text.index(f"## Part {part}"):][:400] for part, device in ((1, H100), (3, H100), (4, H200), (5, H200))], [True] * 4)
 
+    def test_the_output_of_a_failed_comparison_stands_once(self):
+        output = "".join(f"row {n}: 1.0 ms\n" for n in range(1000)) + "the last row is wrong\n"
+        failed = {"ok": False, "result": "FAILED (status 1)", "detail": output[-6000:], "text": output[-12000:]}
+        write(self.one, 3, H100, {"layers, bfloat16": failed, "tests": {**failed, "text": ""}})
+        text = page_of(self.one)[0]
+        for name in ("layers, bfloat16", "tests"):
+            self.assertEqual(text.count(f"### {name}: FAILED (status 1)\n"), 1, name)
+        self.assertEqual(text.count("the last row is wrong"), 2)
+
     def test_one_part_of_two_devices_stands_twice(self):
         for part in range(1, 6):
             write(self.one, part, H100, {"step": {}}, finished=part != 2)

@@ -66,8 +66,9 @@ def part_of(part, state, title):
     lines += [line for name, step in steps.items() if step.get("rows") for line in (f"### {name}", "", *rows_of(step, machine.get("device", "")))]
     lines += curves_of(steps)
     for name, step in steps.items():
+        failed = step.get("ok") is False
         if step.get("text"):
-            lines += [f"### {name}", "", "```", step["text"].rstrip(), "```", ""]
+            lines += [f"### {name}" + (f": {step['result']}" if failed else ""), "", "```", step["text"].rstrip(), "```", ""]
         if step.get("launches"):
             keys = [key for key in step["launches"][0] if key != "kernel"]
             lines += [f"### {name}", "", *table(("kernel", *keys), [(f"`{launch['kernel'][:60]}`", *(launch.get(key, "") for key in keys)) for launch in step["launches"]])]
@@ -75,7 +76,7 @@ def part_of(part, state, title):
             rows = [(f"`{kernel}`", sums["launches"], number(1e-3 * sums["ns"]), number(1e-6 * (sums["read"] + sums["written"])),
                      number((sums["read"] + sums["written"]) / sums["ns"])) for kernel, sums in step["kernels"].items()]  # fmt: skip
             lines += [f"### {name}", "", *table(("kernel", "launches", "us", "MB", "GB/s"), rows)]
-        if step.get("ok") is False and step.get("detail"):
+        if failed and step.get("detail") and step["detail"].strip() not in step.get("text", ""):
             lines += [f"### {name}: {step['result']}", "", "```", step["detail"].strip(), "```", ""]
     return lines
 
