@@ -265,8 +265,9 @@ void tell_recurrences(const Context& context, ParameterSet& parameters) {
   const LayersOf layers(parameters, &RecurrentLayerInfo::persistent_unsupported);
   if (use == PersistentUse::on) layers.require_any("persistent");
   log::info("recurrences: {} {}; a launch per product and step: {}",
-            use == PersistentUse::on ? "persistent kernels run"
-                                     : "persistent kernels, where predicted to be faster, run",
+            use == PersistentUse::on
+                ? "persistent kernels run"
+                : "persistent kernels, where measured or predicted to be faster, run",
             layers.supported.empty() ? "none" : layers.supported,
             layers.others.empty() ? "none" : layers.others);
 }

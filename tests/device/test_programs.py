@@ -158,7 +158,7 @@ class DeviceTest(unittest.TestCase):
         # Which layers are persistent is said; on the CPU and for a model without a recurrent product it is refused.
         self.train("gru-own", "cuda", cell="gru")
         losses = self.losses("gru-own")
-        for choice, text in (("persistent", "persistent kernels run"), ("auto", "persistent kernels, where predicted to be faster, run")):
+        for choice, text in (("persistent", "persistent kernels run"), ("auto", "persistent kernels, where measured or predicted to be faster, run")):
             done = self.train(f"gru-{choice}", "cuda", "--recurrences", choice, cell="gru")
             self.assertIn(f"recurrences: {text} encoder.layer_0.forward, encoder.layer_0.backward; a launch per product and step: decoder.layer_0 (attention "
                           "between two units)", done.stderr)

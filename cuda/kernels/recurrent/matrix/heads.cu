@@ -55,6 +55,8 @@ __global__ void prepare_backward_kernel(ScanArguments s, MatrixGradient g,
     const auto gradients = [&](std::int64_t tile, std::int64_t t) {
       return scratch.heads + ((chain * s.tiles + tile) * s.a.steps + t) * s.output;
     };
+    // Indexed by loops over a width known at run time, so in local memory: 520 bytes of stack. A
+    // thread has a whole head, so few threads run, and their lines stay in the L1 cache.
     float dmemory[most], dbefore[most] = {};
     for (int m = 0; m < s.memory; ++m) dmemory[m] = 0.0f;
     for (std::int64_t i = last; i >= (forgets<U> ? last : 0); --i) {
