@@ -359,6 +359,7 @@ void CudaDevice::set_graphs(bool on, std::int64_t max_calls) {
 void CudaDevice::set_persistent(PersistentUse use, std::int64_t max_channels) {
   state_->persistent = use;
   state_->max_slice_channels = max_channels;
+  state_->plans.reset();
 }
 
 PersistentUse CudaDevice::persistent() const {

@@ -20,6 +20,7 @@ class Blas;
 class BlasLt;
 class Download;
 class Graphs;
+class PersistentPlans;
 class Staging;
 
 /// A kernel that finds an invalid value writes this record for the host; the first fault wins. It
@@ -88,6 +89,9 @@ struct CudaDevice::State {
   cuda::Branch branch;                       ///< the second branch, between fork() and join()
   PersistentUse persistent = PersistentUse::off;
   std::int64_t max_slice_channels = 0;
+  /// Made at the first pass. Not shared: the emulator cannot compile counts of references in files
+  /// of kernels.
+  std::unique_ptr<cuda::PersistentPlans, void (*)(cuda::PersistentPlans*)> plans{nullptr, nullptr};
   bool with_chunks = true;
   bool with_graphs = true;
   std::int64_t max_graph_calls = default_graph_calls;  ///< of all graphs

@@ -3,7 +3,10 @@
 #include "cuda/kernels/recurrent/persistent/table.h"
 
 #include <limits>
+#include <map>
+#include <memory>
 #include <optional>
+#include <tuple>
 
 namespace nmt::cuda {
 
@@ -105,8 +108,8 @@ std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t gro
   return best;
 }
 
-std::optional<PersistentPlan> plan_of(const Cuda& cuda, const CellShape& cell, std::int64_t batch,
-                                      bool backward) {
+std::optional<PersistentPlan> make_plan(const Cuda& cuda, const CellShape& cell, std::int64_t batch,
+                                        bool backward) {
   const CudaDevice::State& state = state_of(cuda);
   const bool bfloat16 = packs_bfloat16(cuda);
   const auto resident = [&](std::size_t shared) {
@@ -127,6 +130,38 @@ std::optional<PersistentPlan> plan_of(const Cuda& cuda, const CellShape& cell, s
   // The driver has the last word.
   if (plan && plan->blocks() > resident(static_cast<std::size_t>(plan->shared))) plan.reset();
   return plan;
+}
+
+}  // namespace
+
+/// The plans that a device has made: every pass of a training asks for its plan several times, and
+/// a plan asks the driver twice.
+class PersistentPlans {
+ public:
+  const std::optional<PersistentPlan>& get(const Cuda& cuda, const CellShape& cell,
+                                           std::int64_t batch, bool backward) {
+    const Key key{cell.unit,       cell.width, cell.groups, cell.rearrange,
+                  cell.normalizes, batch,      backward};
+    const auto found = plans_.find(key);
+    if (found != plans_.end()) return found->second;
+    if (plans_.size() >= max_plans) plans_.clear();
+    return plans_.emplace(key, make_plan(cuda, cell, batch, backward)).first->second;
+  }
+
+ private:
+  static constexpr std::size_t max_plans = 4096;
+  using Key =
+      std::tuple<const kernels::Unit*, std::int64_t, std::int64_t, bool, bool, std::int64_t, bool>;
+  std::map<Key, std::optional<PersistentPlan>> plans_;
+};
+
+namespace {
+
+const std::optional<PersistentPlan>& plan_of(const Cuda& cuda, const CellShape& cell,
+                                             std::int64_t batch, bool backward) {
+  auto& plans = state_of(cuda).plans;
+  if (!plans) plans = {new PersistentPlans, [](PersistentPlans* made) { delete made; }};
+  return plans->get(cuda, cell, batch, backward);
 }
 
 template <class T>
