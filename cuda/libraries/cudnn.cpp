@@ -48,7 +48,8 @@ struct Cudnn::State {
   Owned<cudnnDropoutDescriptor_t> dropout;  ///< none
   /// The algorithm of each layer (unit, input, width): the persistent one until cuDNN refuses it.
   std::map<std::tuple<const Unit*, std::int64_t, std::int64_t>, cudnnRNNAlgo_t> algorithms;
-  /// The algorithm of the pass that has filled a reserve: several layers share an entry above.
+  /// The algorithm of the pass that has filled a reserve, until its backward pass: several layers
+  /// share an entry above.
   std::map<const float*, cudnnRNNAlgo_t> filled;
 };
 
@@ -434,6 +435,7 @@ void Cudnn::backward(const CudnnPass& pass, const CudnnGradient& gradient) const
   NMT_CHECK(filled != state_->filled.end(), "a backward pass of cuDNN without its forward pass");
   if (filled->second != algorithm_of(*state_, pass.layer)) forward(pass);
   while (!try_backward(*state_, pass, gradient)) forward(pass);
+  state_->filled.erase(pass.reserve);
 }
 
 }  // namespace kernels

@@ -45,11 +45,14 @@ struct CudnnLibrary {
   static const CudnnLibrary& get();
 };
 
+/// On a full device, the call that makes a handle may report that the library is not initialized.
 inline void check(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
+  const std::string name = call_name(call);
   const std::string message =
-      fmt::format("{}: {}", call_name(call), CudnnLibrary::get().cudnnGetErrorString(status));
-  if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
+      fmt::format("{}: {}", name, CudnnLibrary::get().cudnnGetErrorString(status));
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ||
+      (status == CUDNN_STATUS_NOT_INITIALIZED && name == "cudnnCreate"))
     throw OutOfMemory(message + "; smaller batches need less");
   NMT_FAIL("{}", message);
 }

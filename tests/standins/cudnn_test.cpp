@@ -53,5 +53,20 @@ TEST(Cudnn, FailuresNameTheCall) {
                OutOfMemory);
 }
 
+// What a handle may answer on a full device; an error elsewhere.
+TEST(Cudnn, ThatCannotBeInitializedIsOutOfMemory) {
+  std::string why;
+  ASSERT_TRUE(CudnnLibrary::open(why)) << why;
+  EXPECT_THROW(check(CUDNN_STATUS_NOT_INITIALIZED, "library.cudnnCreate(&made)"), OutOfMemory);
+  try {
+    check(CUDNN_STATUS_NOT_INITIALIZED, "library.cudnnRNNForward()");
+    FAIL();
+  } catch (const OutOfMemory&) {
+    FAIL() << "not a matter of memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find("cudnnRNNForward: "), 0u) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace nmt::cuda
