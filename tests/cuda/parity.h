@@ -16,6 +16,7 @@
 #include "kernels/backend.h"
 #include "kernels/products/bfloat16.h"
 #include "tensor/cuda_device.h"
+#include "tests/kernels/guarded_memory.h"
 
 #include <cstdint>
 #include <functional>
@@ -31,12 +32,13 @@ namespace nmt::test {
 
 inline constexpr std::int64_t odd_sizes[] = {1, 3, 31, 33, 257};
 
-/// Memory on both sides; on the device exactly as large as the contents, 256-byte aligned.
+/// Memory on both sides, exactly as large as the contents: on the host beside a protected page, on
+/// the device 256-byte aligned.
 class Buffer {
  public:
   enum class Kind { bytes, floats, doubles };
-  Buffer(CudaDevice& device, MemorySource& source, std::string name, std::vector<char> contents,
-         Kind kind);
+  Buffer(CudaDevice& device, MemorySource& source, std::string name,
+         const std::vector<char>& contents, Kind kind);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -50,7 +52,7 @@ class Buffer {
   CudaDevice& device_;
   MemorySource& source_;
   std::string name_;
-  std::vector<char> host_;
+  Guarded<char> host_;
   Kind kind_;
   char* data_ = nullptr;
 };
@@ -69,7 +71,8 @@ class Both {
 
 class Parity {
  public:
-  explicit Parity(CudaDevice& device);
+  enum class Runs { both_sides, cpu_alone };
+  explicit Parity(CudaDevice& device, Runs runs = Runs::both_sides);
   ~Parity();
 
   /// Starts a new set of buffers; failures print the text.
@@ -105,6 +108,7 @@ class Parity {
   template <class Body>
   void run(Body&& body, double tolerance = 2e-6) {
     body(cpu());
+    if (runs_ == Runs::cpu_alone) return;
     body(cuda());
     compare(tolerance);
   }
@@ -114,6 +118,7 @@ class Parity {
   void run(CpuBody&& cpu_body, CudaBody&& cuda_body, double tolerance) {
     device_.synchronize();
     cpu_body(cpu());
+    if (runs_ == Runs::cpu_alone) return;
     cuda_body(cuda());
     compare(tolerance);
   }
@@ -128,10 +133,11 @@ class Parity {
 
  private:
   void start(std::string text);
-  Buffer& add(std::vector<char> contents, Buffer::Kind kind);
+  Buffer& add(const std::vector<char>& contents, Buffer::Kind kind);
   void compare(double tolerance);
 
   CudaDevice& device_;
+  Runs runs_;
   std::unique_ptr<MemorySource> source_;
   ThreadPool pool_{1};
   Rng rng_{20};

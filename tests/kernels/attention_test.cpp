@@ -2,6 +2,7 @@
 
 #include "core/rng.h"
 #include "core/thread_pool.h"
+#include "tests/kernels/guarded_memory.h"
 
 #include <cmath>
 #include <limits>
@@ -21,8 +22,8 @@ struct Case {
 
 class AdditiveScores : public testing::Test {
  protected:
-  std::vector<float> draw(std::int64_t n, float range) {
-    std::vector<float> x(static_cast<std::size_t>(n));
+  test::Guarded<float> draw(std::int64_t n, float range) {
+    test::Guarded<float> x(static_cast<std::size_t>(n));
     for (float& value : x) value = range * (2 * rng_.uniform() - 1);
     return x;
   }
@@ -34,9 +35,10 @@ class AdditiveScores : public testing::Test {
     length = static_cast<std::int32_t>(c.steps);
     memory = {};
     for (std::int64_t s = 0; s < c.steps; ++s) memory.push_back(static_cast<float>(s));  // M 1
+    memory.shrink_to_fit();
   }
-  std::vector<float> weights() {
-    std::vector<float> exp_keys(keys.size()), weights(static_cast<std::size_t>(case_.steps));
+  test::Guarded<float> weights() {
+    test::Guarded<float> exp_keys(keys.size()), weights(static_cast<std::size_t>(case_.steps));
     attention_exp_keys(cpu_, static_cast<std::int64_t>(keys.size()), keys.data(), exp_keys.data());
     Attention a;
     a.steps = case_.steps;
@@ -66,7 +68,7 @@ class AdditiveScores : public testing::Test {
     return scores;
   }
 
-  std::vector<float> query, keys, v, memory;
+  test::Guarded<float> query, keys, v, memory;
   std::int32_t length = 0;
 
  private:
@@ -83,7 +85,7 @@ TEST_F(AdditiveScores, are_those_of_tanh_in_double) {
                         Case{9, 64, 6}, Case{9, 33, 15}, Case{9, 33, 42}}) {
     prepare(c);
     const std::vector<double> right = expected();
-    const std::vector<float> computed = weights();
+    const test::Guarded<float> computed = weights();
     // The relative error of a weight is the absolute error of its score, which is a few 1e-7 per
     // channel plus the rounding of q + k.
     const double bound = (4e-7 + 3e-7 * c.range) * std::sqrt(static_cast<double>(c.space)) + 1e-6;

@@ -16,7 +16,7 @@
 namespace nmt::kernels {
 namespace {
 
-using Packed = std::vector<std::uint16_t>;
+using Packed = test::Guarded<std::uint16_t>;
 
 Packed pack_whole(const Cpu& cpu, bool transpose, std::int64_t k, std::int64_t n, const Floats& b) {
   Packed packed(static_cast<std::size_t>(packed_bf16_size(k, n)));
@@ -55,13 +55,13 @@ TEST(GemmBf16, EqualsDoublePrecisionOverRoundedValues) {
         for (std::int64_t k : {1, 3, 256, 1030}) {
           const bool tb = (m + n) % 2 != 0, accumulate = (m + k) % 2 != 0;
           const std::int64_t lda = k + 1, ldb = tb ? k : n, ldc = n + 1;
-          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5),
-                       before = random_floats(m * ldc, 6);
+          const Floats a = random_matrix(m, k, lda, 4), b = random_floats(n * k, 5),
+                       before = random_matrix(m, n, ldc, 6);
           Floats c = before;
           gemm_bf16(cpu, m, n, k, a.data(), lda, pack_whole(cpu, tb, k, n, b).data(), accumulate,
                     c.data(), ldc);
           for (std::int64_t i = 0; i < m; ++i)
-            for (std::int64_t j = 0; j < ldc; ++j) {
+            for (std::int64_t j = 0; j < ldc && at(i, ldc, j) < c.size(); ++j) {
               if (j >= n) {
                 ASSERT_EQ(c[at(i, ldc, j)], before[at(i, ldc, j)]) << "written past the row's end";
                 continue;

@@ -15,7 +15,7 @@
 namespace nmt::kernels {
 namespace {
 
-using Packed = std::vector<std::byte>;
+using Packed = test::Guarded<std::byte>;
 
 Packed pack_whole(const Cpu& cpu, bool transpose, std::int64_t k, std::int64_t n, const Floats& b) {
   Packed packed(static_cast<std::size_t>(packed_int8_size(k, n)));
@@ -32,8 +32,8 @@ TEST(GemmInt8, EqualsTheDefinitionInDoublePrecision) {
         for (std::int64_t k : {1, 3, 31, 256}) {
           const bool transpose = (m + n) % 2 != 0, accumulate = (m + k) % 2 != 0;
           const std::int64_t lda = k + 1, ldc = n + 2;
-          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5),
-                       before = random_floats(m * ldc, 6);
+          const Floats a = random_matrix(m, k, lda, 4), b = random_floats(n * k, 5),
+                       before = random_matrix(m, n, ldc, 6);
           Floats c = before;
           const Packed packed = pack_whole(cpu, transpose, k, n, b);
           const bool biased = !accumulate && n % 4 != 0;
@@ -44,7 +44,7 @@ TEST(GemmInt8, EqualsTheDefinitionInDoublePrecision) {
             double step = 0;
             for (std::int64_t l = 0; l < k; ++l)
               step = std::max(step, std::abs(double{a[at(i, lda, l)]}) / 127);
-            for (std::int64_t j = 0; j < ldc; ++j) {
+            for (std::int64_t j = 0; j < ldc && at(i, ldc, j) < c.size(); ++j) {
               if (j >= n) {
                 ASSERT_EQ(c[at(i, ldc, j)], before[at(i, ldc, j)]) << "written past the row's end";
                 continue;
@@ -81,7 +81,7 @@ TEST(GemmInt8, RoundsTheExactProductOnEveryInstructionSet) {
   ThreadPool pool(1);
   const std::int64_t k = 65536, n = 32;
   const Floats b = random_floats(k * n, 7);
-  std::vector<std::int8_t> q(b.size());
+  test::Guarded<std::int8_t> q(b.size());
   Floats scales(n);
   round_int8(Cpu{&pool}, true, k, n, b.data(), k, q.data(), scales.data());
   for (std::int64_t j = 0; j < n; ++j) {
@@ -151,13 +151,12 @@ TEST(GemmInt8, SkipsZerosOfASingleRow) {
           Floats a = whole_numbers(k, share, 5);
           a[static_cast<std::size_t>(k / 2)] = -127;
           // The copy by rows is of another matrix and shows which of the two is read.
-          std::vector<std::byte> room(static_cast<std::size_t>(int8_rows_size(k, n)) + 64);
-          std::byte* rows = room.data();
-          rows += (64 - reinterpret_cast<std::uintptr_t>(rows) % 64) % 64;
-          copy_int8_rows({&pool}, k, n, pack_whole({&pool}, false, k, n, other).data(), rows);
+          Packed rows(static_cast<std::size_t>(int8_rows_size(k, n)));
+          copy_int8_rows({&pool}, k, n, pack_whole({&pool}, false, k, n, other).data(),
+                         rows.data());
           Floats bias = random_floats(n, 6), c(static_cast<std::size_t>(n));
           gemm_int8({&pool}, 1, n, k, a.data(), k, pack_whole({&pool}, false, k, n, b).data(),
-                    false, c.data(), n, bias.data(), rows);
+                    false, c.data(), n, bias.data(), rows.data());
           const auto product = [&](const Floats& weights, std::int64_t j) {
             double sum = 0;
             for (std::int64_t l = 0; l < k; ++l)
@@ -185,10 +184,8 @@ TEST(GemmInt8, SkippingZerosChangesNoBit) {
       for (const float share : {0.0f, 0.2f, 0.4f, 2.0f}) {
         ThreadPool pool(threads);
         const Packed packed = pack_whole({&pool}, false, k, n, b);
-        std::vector<std::byte> room(static_cast<std::size_t>(int8_rows_size(k, n)) + 64);
-        std::byte* rows = room.data();
-        rows += (64 - reinterpret_cast<std::uintptr_t>(rows) % 64) % 64;
-        if (int8_rows_size(k, n) > 0) copy_int8_rows({&pool}, k, n, packed.data(), rows);
+        Packed rows(static_cast<std::size_t>(int8_rows_size(k, n)));
+        if (!rows.empty()) copy_int8_rows({&pool}, k, n, packed.data(), rows.data());
         Floats a = random_floats(m * k, 9), whole(static_cast<std::size_t>(m * n)), skipped = whole;
         Rng rng(10);
         for (float& value : a)
@@ -196,7 +193,7 @@ TEST(GemmInt8, SkippingZerosChangesNoBit) {
         if (share > 1) a[7] = NAN;
         gemm_int8({&pool}, m, n, k, a.data(), k, packed.data(), false, whole.data(), n);
         gemm_int8({&pool}, m, n, k, a.data(), k, packed.data(), false, skipped.data(), n, nullptr,
-                  int8_rows_size(k, n) > 0 ? rows : nullptr);
+                  rows.empty() ? nullptr : rows.data());
         ASSERT_EQ(std::memcmp(whole.data(), skipped.data(), whole.size() * sizeof(float)), 0)
             << m << " rows, share " << share << ", " << threads << " threads";
       }
@@ -246,7 +243,8 @@ TEST(GemmInt8, PacksWeightsThatAreRoundedAlready) {
       for (const std::int64_t k : {1, 2, 3, 4, 5, 8, 33}) {
         const std::int64_t ldq = (transpose ? k : n) + 3;
         Rng rng(static_cast<std::uint64_t>(100 * n + k));
-        std::vector<std::int8_t> q(static_cast<std::size_t>((transpose ? n : k) * ldq));
+        test::Guarded<std::int8_t> q(
+            static_cast<std::size_t>(((transpose ? n : k) - 1) * ldq + (transpose ? k : n)));
         for (std::int8_t& value : q) value = static_cast<std::int8_t>(127 - rng.below(255));
         Floats scales(static_cast<std::size_t>(n));
         for (float& scale : scales) scale = 0.25f + static_cast<float>(rng.below(7));

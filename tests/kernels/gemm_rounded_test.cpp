@@ -45,7 +45,7 @@ double expect_product(int parts, const Form& f, const Floats& a, std::int64_t ld
   double largest = 0;
   const std::vector<double> a_rounded = all_rounded(a), b_rounded = all_rounded(b);
   for (std::int64_t i = 0; i < f.m; ++i)
-    for (std::int64_t j = 0; j < ldc; ++j) {
+    for (std::int64_t j = 0; j < ldc && at(i, ldc, j) < c.size(); ++j) {
       if (j >= f.n) {
         EXPECT_EQ(c[at(i, ldc, j)], before[at(i, ldc, j)]) << "written past the row's end";
         continue;
@@ -126,9 +126,9 @@ TEST_P(GemmRounded, EqualsDoublePrecisionInEveryForm) {
           for (int form = 0; form < 4; ++form) {
             const Form f{(form & 1) != 0, (form & 2) != 0, m, n, k};
             const std::int64_t lda = (f.ta ? m : k) + 2, ldb = (f.tb ? k : n) + 1, ldc = n + 3;
-            const Floats a = random_floats((f.ta ? k : m) * lda, 1),
-                         b = random_floats((f.tb ? n : k) * ldb, 2);
-            const Floats before = random_floats(m * ldc, 3);
+            const Floats a = random_matrix(f.ta ? k : m, f.ta ? m : k, lda, 1),
+                         b = random_matrix(f.tb ? n : k, f.tb ? k : n, ldb, 2);
+            const Floats before = random_matrix(m, n, ldc, 3);
             const float beta = (m + n + k) % 3 == 0 ? 0.0f : 1.0f;
             Floats c = before;
             gemm(cpu, f.ta, f.tb, m, n, k, a.data(), lda, b.data(), ldb, beta, c.data(), ldc);

@@ -21,7 +21,7 @@ void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64
                     float beta, const Floats& before, const Floats& c, std::int64_t ldc) {
   int shown = 0;
   for (std::int64_t i = 0; i < m; ++i)
-    for (std::int64_t j = 0; j < ldc; ++j) {
+    for (std::int64_t j = 0; j < ldc && at(i, ldc, j) < c.size(); ++j) {
       if (j >= n) {
         ASSERT_EQ(c[at(i, ldc, j)], before[at(i, ldc, j)]) << "written past the row's end";
         continue;
@@ -53,9 +53,9 @@ void expect_every_form(const ProductLibrary* library) {
           for (int form = 0; form < 4; ++form) {
             const bool ta = form & 1, tb = form & 2;
             const std::int64_t lda = (ta ? m : k) + 2, ldb = (tb ? k : n) + 1, ldc = n + 3;
-            const Floats a = random_floats((ta ? k : m) * lda, 1),
-                         b = random_floats((tb ? n : k) * ldb, 2);
-            const Floats before = random_floats(m * ldc, 3);
+            const Floats a = random_matrix(ta ? k : m, ta ? m : k, lda, 1),
+                         b = random_matrix(tb ? n : k, tb ? k : n, ldb, 2);
+            const Floats before = random_matrix(m, n, ldc, 3);
             const float beta = (m + n + k) % 3 == 0 ? 0.0f : 1.0f;
             Floats c = before;
             gemm(cpu, ta, tb, m, n, k, a.data(), lda, b.data(), ldb, beta, c.data(), ldc);
@@ -77,8 +77,9 @@ TEST(Gemm, FewRowsAndALargeBEqualDoublePrecision) {
     for (const bool ta : {false, true})
       for (const std::int64_t n : {std::int64_t{1024}, std::int64_t{1301}}) {
         const std::int64_t m = 75, k = 411, lda = (ta ? m : k) + 2, ldb = n, ldc = n + 3;
-        const Floats a = random_floats((ta ? k : m) * lda, 1), b = random_floats(k * ldb, 2);
-        const Floats before = random_floats(m * ldc, 3);
+        const Floats a = random_matrix(ta ? k : m, ta ? m : k, lda, 1),
+                     b = random_floats(k * ldb, 2);
+        const Floats before = random_matrix(m, n, ldc, 3);
         const float beta = n == 1024 ? 0.0f : 1.0f;
         Floats c = before;
         gemm(cpu, ta, false, m, n, k, a.data(), lda, b.data(), ldb, beta, c.data(), ldc);
@@ -163,8 +164,8 @@ TEST(GemmPacked, EqualsDoublePrecision) {
         for (std::int64_t k : {1, 3, 256, 1030}) {
           const bool tb = (m + n) % 2 != 0, accumulate = (m + k) % 2 != 0;
           const std::int64_t lda = k + 1, ldb = tb ? k : n, ldc = n + 1;
-          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5),
-                       before = random_floats(m * ldc, 6);
+          const Floats a = random_matrix(m, k, lda, 4), b = random_floats(n * k, 5),
+                       before = random_matrix(m, n, ldc, 6);
           Floats packed(static_cast<std::size_t>(packed_size(k, n))), c = before;
           pack(cpu, tb, k, n, b.data(), ldb, packed.data());
           gemm_packed(cpu, m, n, k, a.data(), lda, packed.data(), accumulate, c.data(), ldc);

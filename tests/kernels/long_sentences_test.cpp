@@ -3,6 +3,7 @@
 #include "core/rng.h"
 #include "core/thread_pool.h"
 #include "kernels/recurrent/recurrence.h"
+#include "tests/kernels/guarded_memory.h"
 
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace nmt {
 namespace {
 
-using Floats = std::vector<float>;
+using Floats = test::Guarded<float>;
 
 struct Results {
   Floats states, dx, dinitial, dvectors, dpositions;

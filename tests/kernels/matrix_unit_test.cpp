@@ -5,6 +5,7 @@
 #include "core/rng.h"
 #include "core/thread_pool.h"
 #include "kernels/recurrent/matrix_scan.h"
+#include "tests/kernels/guarded_memory.h"
 #include "tests/support/reference.h"
 #include "units/all.h"
 
@@ -128,7 +129,7 @@ const std::map<std::string, std::function<Numbers(Head&)>> equations = {
     {"gla", gla}, {"hgrn2", hgrn2}, {"gdn", gdn}, {"mlstm", mlstm}, {"mamba", mamba}};
 
 template <class T>
-std::vector<T> as(const Numbers& from) {
+test::Guarded<T> as(const Numbers& from) {
   return {from.begin(), from.end()};
 }
 
@@ -138,7 +139,7 @@ struct Operands {
   std::int64_t steps, batch, width, heads;
   int k;
   bool reverse;
-  std::vector<float> mask;
+  test::Guarded<float> mask;
   Numbers x, shared, vectors, rows, h_before, memory_before;
 
   Operands(const kernels::Unit& of, Rng& rng, std::int64_t part, bool masked, bool backwards)
@@ -223,7 +224,8 @@ struct Operands {
 
 template <class T>
 struct Storage {
-  std::vector<T> x, shared, vectors, rows, h_before, memory_before, h, memory, record, checkpoints;
+  test::Guarded<T> x, shared, vectors, rows, h_before, memory_before, h, memory, record,
+      checkpoints;
   kernels::BasicMatrixRecurrence<T> a;
 
   explicit Storage(const Operands& from)
@@ -373,7 +375,7 @@ TEST(MatrixUnits, kernels) {
     const auto outputs = [&](const Cpu& on) {
       Storage<float> pass(wide);
       kernels::matrix_forward(on, pass.a);
-      std::vector<float> dh(pass.h.size(), 0.5f), dx(pass.x.size()), dshared(pass.shared.size()),
+      test::Guarded<float> dh(pass.h.size(), 0.5f), dx(pass.x.size()), dshared(pass.shared.size()),
           dvectors(pass.vectors.size()), drows(pass.rows.size()),
           scratch(static_cast<std::size_t>(kernels::matrix_scratch(on, pass.a)));
       kernels::MatrixGradient g;
@@ -406,7 +408,7 @@ TEST(MatrixUnits, kernels) {
       ASSERT_NEAR(trained16[i], trained1[i], 1e-5 * (1 + std::abs(trained1[i]))) << unit.name;
 
     Storage<float> stepwise(operands);
-    std::vector<float> h, memory = stepwise.memory_before, before = stepwise.h_before;
+    test::Guarded<float> h, memory = stepwise.memory_before, before = stepwise.h_before;
     for (std::int64_t t = 0; t < operands.steps; ++t) {
       kernels::MatrixRecurrence a = stepwise.a;
       const std::int64_t row = t * a.batch;
@@ -435,7 +437,7 @@ TEST(MatrixUnits, not_a_number_propagates) {
   cpu.pool = &pool;
   for (const kernels::Unit& unit : kernels::matrix_units()) {
     const Operands operands(unit, rng, 4, false, false);
-    const auto reaches = [&](std::vector<float> Storage<float>::*what, std::int64_t at) {
+    const auto reaches = [&](test::Guarded<float> Storage<float>::*what, std::int64_t at) {
       Storage<float> s(operands);
       (s.*what)[static_cast<std::size_t>(at)] = std::nanf("");
       kernels::matrix_forward(cpu, s.a);

@@ -143,7 +143,7 @@ TEST(Pointwise, GatherAndScatterRows) {
       for (std::int64_t width : {1, 31, 257}) {
         const std::int64_t vocabulary = 17;
         Rng rng(6);
-        std::vector<std::int32_t> ids(static_cast<std::size_t>(rows));
+        test::Guarded<std::int32_t> ids(static_cast<std::size_t>(rows));
         for (auto& id : ids) id = static_cast<std::int32_t>(rng.below(vocabulary));
         const Floats table = random_floats(vocabulary * width, 7),
                      dy = random_floats(rows * width, 8);

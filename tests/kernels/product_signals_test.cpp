@@ -1,6 +1,7 @@
 #include "core/thread_pool.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/product_library.h"
+#include "tests/kernels/guarded_memory.h"
 
 #include <atomic>
 #include <csignal>
@@ -35,9 +36,9 @@ int interrupted_products(const ProductLibrary& library) {
   for (int round = 0; round < 2000; ++round) {
     const std::int64_t m = 32 + round % 200, n = 200, k = 600 + round % 7 * 8;
     const bool transposed = round % 2;
-    const std::vector<float> a(static_cast<std::size_t>(m * k), 1.0f),
+    const test::Guarded<float> a(static_cast<std::size_t>(m * k), 1.0f),
         b(static_cast<std::size_t>(k * n), 1.0f);
-    std::vector<float> c(static_cast<std::size_t>(m * n));
+    test::Guarded<float> c(static_cast<std::size_t>(m * n));
     gemm({&pool, &library}, transposed, false, m, n, k, a.data(), transposed ? m : k, b.data(), n,
          0.0f, c.data(), n);
     for (const float value : c) right &= value == static_cast<float>(k);

@@ -137,7 +137,7 @@ class QuantizedAttention : public testing::Test {
   Attention a;
   std::vector<std::int32_t> lengths;
   Floats keys, values, query, weights, context;
-  std::vector<Line> packed;
+  test::Guarded<Line> packed;
   ThreadPool pool_{2};
   Cpu cpu_{&pool_};
 };

@@ -24,7 +24,7 @@ void expect_the_same_columns(std::int64_t whole_size,
                              const Pack& pack_it, const Multiply& multiply, std::int64_t k,
                              std::int64_t n, const Cpu& cpu) {
   const Floats a = random_floats(5 * k, 1), b = random_floats(k * n, 2);
-  std::vector<T> packed(static_cast<std::size_t>(whole_size));
+  test::Guarded<T> packed(static_cast<std::size_t>(whole_size));
   pack_it(b.data(), packed.data());
   Floats all(static_cast<std::size_t>(5 * n));
   multiply(n, a.data(), packed.data(), all.data());
@@ -32,7 +32,7 @@ void expect_the_same_columns(std::int64_t whole_size,
     std::vector<std::int32_t> ids;
     for (std::int64_t i = 0; i < chosen; ++i)
       ids.push_back(static_cast<std::int32_t>((i * 37 + 3) % n));
-    std::vector<T> part(static_cast<std::size_t>(part_size(chosen)), T{1});
+    test::Guarded<T> part(static_cast<std::size_t>(part_size(chosen)), T{1});
     select_columns(cpu, k, n, ids, packed.data(), part.data());
     Floats some(static_cast<std::size_t>(5 * chosen));
     multiply(chosen, a.data(), part.data(), some.data());

@@ -2,6 +2,7 @@
 
 #include "core/rng.h"
 #include "core/thread_pool.h"
+#include "tests/kernels/guarded_memory.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,11 +23,11 @@ TEST(TopK, agrees_with_a_stable_sort) {
     for (const int width : {1, 5, 127, 128, 129, 1000}) {
       for (const int k : {1, 4, 12, 200}) {
         const int rows = 5;
-        std::vector<float> x(rows * width);
+        test::Guarded<float> x(rows * width);
         for (float& value : x) value = static_cast<float>(rng.below(40)) - 20.0f;  // many ties
         x[0] = -infinity;
         const std::vector<std::int32_t> skip{0, 3};
-        std::vector<float> values(rows * k);
+        test::Guarded<float> values(rows * k);
         std::vector<std::int32_t> columns(rows * k);
         top_k(Cpu{&pool}, rows, width, x.data(), k, skip, values.data(), columns.data());
         for (int r = 0; r < rows; ++r) {
@@ -50,17 +51,17 @@ TEST(TopK, agrees_with_a_stable_sort) {
 
 TEST(TopK, shows_a_nan_and_leaves_out_minus_infinity) {
   ThreadPool pool(1);
-  std::vector<float> x(600, 1.0f);
+  test::Guarded<float> x(600, 1.0f);
   x[517] = std::nanf("");
   x[300 + 7] = 2.0f;
-  std::vector<float> values(4);
+  test::Guarded<float> values(4);
   std::vector<std::int32_t> columns(4);
   top_k(Cpu{&pool}, 2, 300, x.data(), 2, {}, values.data(), columns.data());
   EXPECT_EQ(columns[0], 0);
   EXPECT_EQ(columns[1], 1);
   EXPECT_TRUE(std::isnan(values[2]));
   EXPECT_EQ(columns[2], 217);
-  const std::vector<float> none(10, -infinity);
+  const test::Guarded<float> none(10, -infinity);
   top_k(Cpu{&pool}, 1, 10, none.data(), 2, {}, values.data(), columns.data());
   EXPECT_EQ(columns[0], -1);
 }

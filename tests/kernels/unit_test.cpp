@@ -1,6 +1,7 @@
 #include "kernels/recurrent/unit.h"
 
 #include "core/rng.h"
+#include "tests/kernels/guarded_memory.h"
 #include "tests/support/reference.h"
 
 #include <algorithm>
@@ -331,15 +332,15 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
   for (const std::int64_t h : {1, 3, 31, 33, 257}) {
     constexpr int rows = 3;
     const auto draw = [&](std::int64_t n) {
-      std::vector<float> v(n + 1);
+      test::Guarded<float> v(n);
       for (float& x : v) x = rng.normal();
       return v;
     };
-    const std::vector<float> x = draw(rows * U::inputs * h), u = draw(rows * U::recurrents * h),
-                             late = draw(rows * U::late * h), v = draw(U::vectors * h),
-                             s = draw(rows * U::states * h),
-                             position = draw(position_vectors_of<U> * h);
-    std::vector<float> next(rows * U::states * h);
+    const test::Guarded<float> x = draw(rows * U::inputs * h), u = draw(rows * U::recurrents * h),
+                               late = draw(rows * U::late * h), v = draw(U::vectors * h),
+                               s = draw(rows * U::states * h),
+                               position = draw(position_vectors_of<U> * h);
+    test::Guarded<float> next(rows * U::states * h);
     const float mask[rows] = {1, 0, 1};
     kernels::UnitStep step;
     step.rows = rows;
@@ -355,7 +356,7 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
       step.next[p] = next.data() + p * rows * h;
     }
     unit.forward(step);
-    std::vector<float> input(rows * h), forget(rows * h);
+    test::Guarded<float> input(rows * h), forget(rows * h);
     if (unit.gates) unit.gates(step, input.data(), forget.data());
     for (int r = 0; r < rows; ++r)
       for (std::int64_t j = 0; j < h; ++j) {

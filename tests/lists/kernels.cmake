@@ -20,6 +20,12 @@ if(TARGET kernels_tests AND NOT NMT_SANITIZE AND EXISTS /lib64/ld-linux-x86-64.s
   foreach(level x86-64-v2 x86-64-v3)
     add_test(NAME kernels.${level} COMMAND /lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask ${level} $<TARGET_FILE:kernels_tests>)
   endforeach()
+  # Operands that begin at protected pages (kernels/guarded_memory.h); above they end there. Without tests of numbers alone.
+  foreach(level x86-64-v2 x86-64-v3 x86-64-v4)
+    add_test(NAME kernels.begin.${level} COMMAND /lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask ${level} $<TARGET_FILE:kernels_tests>
+             --gtest_filter=-Math.*:*Library*:*EqualsDoublePrecision*:LongSentences.*:GemmBatched.The*)
+    set_tests_properties(kernels.begin.${level} PROPERTIES ENVIRONMENT NMT_TEST_GUARD=begin)
+  endforeach()
   # AVX-512 of the first generation (Skylake-X): neither VNNI nor BF16.
   add_test(NAME kernels.plain COMMAND kernels_tests --gtest_filter=*Int8*:*Rounded*:*Quantized*:*Bf16*:SelectColumns*)
   set_tests_properties(kernels.plain PROPERTIES ENVIRONMENT "NMT_VNNI=0;NMT_BF16=0;NMT_AMX=0")

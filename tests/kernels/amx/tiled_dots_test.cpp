@@ -20,7 +20,7 @@ namespace {
 struct Int8Matrices {
   std::int64_t m, n, k, lda, ldc;
   Floats a, bias, before;
-  std::vector<std::byte> packed;
+  test::Guarded<std::byte> packed;
 
   Int8Matrices(std::int64_t m_, std::int64_t n_, std::int64_t k_, std::int64_t gap)
       : m(m_),
