@@ -1,7 +1,7 @@
 // Products whose inputs are rounded to bfloat16 (ProductLibrary::bfloat16()), or to three numbers
-// of it (bfloat16x3()), against double precision: those of this processor, and those of AMX over
-// emulated tiles. Where the processor or the loaded kernels have no AVX-512 BF16, those of one
-// number multiply in float32, and the others are skipped.
+// of it (bfloat16x3()), against double precision: those of this processor, and those of AVX-512
+// BF16 and of AMX over emulated instructions. Where the processor or the loaded kernels have no
+// AVX-512 BF16, those of this processor multiply in float32.
 
 #include "core/thread_pool.h"
 #include "kernels/products/bfloat16.h"
@@ -77,43 +77,63 @@ double expect_product(int parts, const Form& f, const Floats& a, std::int64_t ld
   return largest;
 }
 
-enum class By { processor, emulated_amx, processor_in_three, emulated_amx_in_three };
+enum class By {
+  processor,
+  emulated_pairs,
+  emulated_amx,
+  processor_in_three,
+  emulated_amx_in_three
+};
 
 std::string name_of(By by) {
-  const char* const names[] = {"Processor", "EmulatedAmx", "ProcessorInThree",
+  const char* const names[] = {"Processor", "EmulatedPairs", "EmulatedAmx", "ProcessorInThree",
                                "EmulatedAmxInThree"};
   return names[static_cast<int>(by)];
+}
+const RoundedProducts* products_of(By by) {
+  switch (by) {
+    case By::processor: return &rounded_products();
+    case By::emulated_pairs: return emulated_pair_products();
+    case By::emulated_amx: return emulated_amx_products();
+    case By::processor_in_three: return amx_split_products();
+    case By::emulated_amx_in_three: return emulated_amx_split_products();
+  }
+  return nullptr;
 }
 
 class GemmRounded : public testing::TestWithParam<By> {
  protected:
   void SetUp() override {
     if (GetParam() == By::processor) return;
-    const RoundedProducts* const found = GetParam() == By::processor_in_three ? amx_split_products()
-                                         : GetParam() == By::emulated_amx
-                                             ? emulated_amx_products()
-                                             : emulated_amx_split_products();
-    // Tiles of AMX read panels of 32 columns.
+    const RoundedProducts* const found = products_of(GetParam());
+    // They read panels of 32 columns.
     if (!found || packed_panel() != 32)
-      GTEST_SKIP() << "needs a processor and kernels with AVX-512 BF16"
-                   << (GetParam() == By::processor_in_three ? " and AMX" : "");
+      GTEST_SKIP() << "needs a processor and kernels with "
+                   << (GetParam() == By::processor_in_three ? "AMX" : "AVX-512");
     products_ = std::make_unique<ProductLibrary>(*found);
   }
   const ProductLibrary* products() const {
     return products_ ? products_.get() : &ProductLibrary::bfloat16();
   }
   int parts() const { return products()->rounded_products()->parts; }
-  // Emulated tiles are slow.
-  bool is_slow() const { return GetParam() == By::emulated_amx_in_three; }
+  // Some emulations are slow.
+  bool is_slow() const {
+    return GetParam() == By::emulated_amx_in_three || GetParam() == By::emulated_pairs;
+  }
 
  private:
   std::unique_ptr<ProductLibrary> products_;
 };
 
 INSTANTIATE_TEST_SUITE_P(, GemmRounded,
-                         testing::Values(By::processor, By::emulated_amx, By::processor_in_three,
-                                         By::emulated_amx_in_three),
+                         testing::Values(By::processor, By::emulated_pairs, By::emulated_amx,
+                                         By::processor_in_three, By::emulated_amx_in_three),
                          [](const auto& by) { return name_of(by.param); });
+
+// CTest looks for this text in kernels.pairs, whose other tests would test float32 tiles.
+TEST(PairInstructions, AreThoseOfThisProcessor) {
+  if (!rounded_products().is_native) GTEST_SKIP() << "this processor has no AVX-512 BF16";
+}
 
 TEST_P(GemmRounded, EqualsDoublePrecisionInEveryForm) {
   double largest = 0;
@@ -215,7 +235,7 @@ class GemmInThreeParts : public testing::Test {
   void SetUp() override {
     const RoundedProducts* const split =
         amx_split_products() ? amx_split_products() : emulated_amx_split_products();
-    if (!split || packed_panel() != 32) GTEST_SKIP() << "needs AVX-512 BF16";
+    if (!split || packed_panel() != 32) GTEST_SKIP() << "needs AVX-512";
     library_ = std::make_unique<ProductLibrary>(*split);
   }
   Cpu cpu(bool in_three) { return {&pool_, in_three ? library_.get() : nullptr}; }

@@ -42,6 +42,20 @@ inline bool has_fast_pairs() {
   return has_pairs() && (!__builtin_cpu_is("intel") || (setting && std::strcmp(setting, "1") == 0));
 }
 
+#if !defined(NMT_PAIR_FUNCTION)  // tests define it with the two instructions in plain AVX-512
+/// Functions that use, or inline, the instructions of AVX-512 BF16.
+#define NMT_PAIR_FUNCTION [[gnu::target("avx512bf16")]]
+/// VCVTNE2PS2BF16: 16 floats in the lower half and the next 16 in the upper half.
+NMT_PAIR_FUNCTION [[gnu::always_inline]] inline __m512i round_pairs(__m512 first, __m512 second) {
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
+}
+/// VDPBF16PS: sum + the products of the upper halves, then + those of the lower halves.
+NMT_PAIR_FUNCTION [[gnu::always_inline]] inline __m512 add_products(__m512 sum, __m512 left,
+                                                                    __m512 right) {
+  return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(left), reinterpret_cast<__m512bh>(right));
+}
+#endif
+
 /// The first n of 16 lanes.
 [[gnu::always_inline]] inline __mmask16 lanes_below(std::int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
@@ -51,12 +65,11 @@ inline bool has_fast_pairs() {
 /// has what the parts before it leave, rounded. Three parts have all 24 bits of a float32 whose
 /// magnitude is at least 2^-102, and values below 1.2e-38 are 0 in every part.
 template <int parts>
-[[gnu::target("avx512bf16"), gnu::always_inline]] inline void round_to_parts(__m512 first,
-                                                                             __m512 second,
-                                                                             __m512i (&to)[parts]) {
+NMT_PAIR_FUNCTION [[gnu::always_inline]] inline void round_to_parts(__m512 first, __m512 second,
+                                                                    __m512i (&to)[parts]) {
 #pragma GCC unroll 4
   for (int part = 0; part < parts; ++part) {
-    to[part] = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
+    to[part] = round_pairs(first, second);
     if (part + 1 == parts) break;
     // Full masks as in load() of tile.h.
     const auto value = [](__m256i half) __attribute__((always_inline)) {
@@ -70,8 +83,8 @@ template <int parts>
 
 /// Pairs of n consecutive floats: ceil(n/2) of them. The parts are `part_stride` pairs apart.
 template <int parts = 1>
-[[gnu::target("avx512bf16")]] inline void pairs_of_row(const float* from, std::int64_t n, void* to,
-                                                       std::int64_t part_stride = 0) {
+NMT_PAIR_FUNCTION inline void pairs_of_row(const float* from, std::int64_t n, void* to,
+                                           std::int64_t part_stride = 0) {
   auto* out = static_cast<Pair*>(to);
   __m512i both[parts];
   std::int64_t i = 0;
@@ -92,8 +105,10 @@ template <int parts = 1>
 
 /// Pair j is (even[j], odd[j]) for j < n <= 16; odd may be null: zeros. Pairs from n on are zero.
 template <int parts>
-[[gnu::target("avx512bf16"), gnu::always_inline]] inline void pairs_of_two_rows(
-    const float* even, const float* odd, __mmask16 columns, __m512i (&to)[parts]) {
+NMT_PAIR_FUNCTION [[gnu::always_inline]] inline void pairs_of_two_rows(const float* even,
+                                                                       const float* odd,
+                                                                       __mmask16 columns,
+                                                                       __m512i (&to)[parts]) {
   alignas(64) static constexpr std::uint16_t order[32] = {
       0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -107,7 +122,7 @@ template <int parts>
 /// A tile as tile() in tile.h, of pairs: `depth` counts pairs, and A is stored as pairs too. Every
 /// output is one chain of VDPBF16PS, k ascending.
 template <int rows, int panels, bool along_k>
-[[gnu::target("avx512bf16")]] void pair_tile(const TileJob<Pair>& job) {
+NMT_PAIR_FUNCTION void pair_tile(const TileJob<Pair>& job) {
   const std::int64_t depth = job.depth, panel_stride = job.panel_stride, b_step = job.b_step,
                      ldc = job.ldc;
   const std::int64_t ahead_step = along_k_per<Pair> * job.ahead_step;
@@ -138,9 +153,7 @@ template <int rows, int panels, bool along_k>
     for (int r = 0; r < rows; ++r) {
       const __m512 left = _mm512_set1_ps(along_k ? a[k * tile_rows + r] : a[k + r * copied_stride]);
 #pragma GCC unroll 8
-      for (int v = 0; v < 2 * panels; ++v)
-        sum[r][v] = _mm512_dpbf16_ps(sum[r][v], reinterpret_cast<__m512bh>(left),
-                                     reinterpret_cast<__m512bh>(right[v]));
+      for (int v = 0; v < 2 * panels; ++v) sum[r][v] = add_products(sum[r][v], left, right[v]);
     }
   }
 #pragma GCC unroll 16
@@ -184,11 +197,10 @@ template <int rows, int panels, bool along_k>
 /// b and are ldb apart, the others are zero. The pairs of one k are panel_width apart, the parts of
 /// 16 pairs `part_stride`.
 template <int parts>
-[[gnu::target("avx512bf16")]] inline void pack_pairs_of_columns(const float* b, std::int64_t ldb,
-                                                                std::int64_t columns,
-                                                                std::int64_t k_begin,
-                                                                std::int64_t k_end, Pair* to,
-                                                                std::int64_t part_stride) {
+NMT_PAIR_FUNCTION inline void pack_pairs_of_columns(const float* b, std::int64_t ldb,
+                                                    std::int64_t columns, std::int64_t k_begin,
+                                                    std::int64_t k_end, Pair* to,
+                                                    std::int64_t part_stride) {
   for (std::int64_t k = k_begin; k < k_end; k += 32) {
     const __mmask16 first = lanes_below(k_end - k), second = lanes_below(k_end - k - 16);
     __m512i rows[parts][16];
@@ -217,12 +229,10 @@ template <int parts>
 /// number has several parts, they stand side by side for every 16 rows of pairs, `part_stride`
 /// apart.
 template <int parts = 1>
-[[gnu::target("avx512bf16")]] inline void pack_pairs(bool transpose_b, std::int64_t k_begin,
-                                                     std::int64_t k_end, std::int64_t n_begin,
-                                                     std::int64_t n_end, const float* b,
-                                                     std::int64_t ldb, Pair* packed,
-                                                     std::int64_t panel_stride,
-                                                     std::int64_t part_stride = 0) {
+NMT_PAIR_FUNCTION inline void pack_pairs(bool transpose_b, std::int64_t k_begin, std::int64_t k_end,
+                                         std::int64_t n_begin, std::int64_t n_end, const float* b,
+                                         std::int64_t ldb, Pair* packed, std::int64_t panel_stride,
+                                         std::int64_t part_stride = 0) {
   static_assert(panel_width == 32);
   if (transpose_b) {
     for (std::int64_t n = n_begin; n < n_end; n += panel_width, packed += panel_stride)

@@ -2,12 +2,29 @@
 
 #include "kernels/products/rounded_products.h"
 
+#include <cstdint>
+
 namespace nmt::kernels {
 
-/// Products in bfloat16 by the code for AMX over emulated tiles. Null: the processor or the
-/// compiler has no AVX-512 BF16, with which that code rounds and packs.
+// Null, or without functions: the processor has no AVX-512, or the compiler is not for x86-64.
+
+/// Products in bfloat16 by the code for AMX over emulated tiles, and emulated instructions of
+/// AVX-512 BF16, with which that code rounds and packs.
 const RoundedProducts* emulated_amx_products();
 /// The same with three numbers in bfloat16 for each input.
 const RoundedProducts* emulated_amx_split_products();
+/// Products in bfloat16 by the code for AVX-512 BF16 over its emulated instructions.
+const RoundedProducts* emulated_pair_products();
+
+/// The instructions of AVX-512 BF16 on 32 elements.
+struct PairInstructions {
+  /// VCVTNE2PS2BF16: from[32] to to[32].
+  void (*round)(const float* from, std::uint16_t* to) = nullptr;
+  /// VDPBF16PS: sums[16] plus the products of pairs of a[32] and b[32].
+  void (*add_products)(const std::uint16_t* a, const std::uint16_t* b, float* sums) = nullptr;
+};
+PairInstructions emulated_pair_instructions();
+/// Without functions where this processor has none.
+PairInstructions processor_pair_instructions();
 
 }  // namespace nmt::kernels

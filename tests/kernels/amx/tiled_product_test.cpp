@@ -1,7 +1,6 @@
 // Parts of products by the code for AMX over emulated tiles, of one or three numbers in bfloat16
 // for an input, bit for bit against the order of sums that its instruction has. Matrices have no
-// space to spare: AddressSanitizer sees what is read beyond them. gemm_rounded_test.cpp has whole
-// products.
+// space to spare. gemm_rounded_test.cpp has whole products.
 
 #include "core/thread_pool.h"
 #include "kernels/products/product.h"
@@ -150,7 +149,7 @@ struct Matrices {
 class TiledProduct : public testing::Test {
  protected:
   void SetUp() override {
-    if (!emulated_amx_products()) GTEST_SKIP() << "needs a processor with AVX-512 BF16";
+    if (!emulated_amx_products()) GTEST_SKIP() << "needs a processor with AVX-512";
   }
 };
 

@@ -63,9 +63,8 @@ void pack_tiled(bool transpose_b, std::int64_t k_begin, std::int64_t k_end, std:
 /// 16 pairs of each of `rows` <= 16 columns of A stored [k,m], from row k on. Rows from k_end on
 /// are zeros.
 template <int parts>
-[[gnu::target("avx512bf16")]] void pairs_of_columns(const float* a, std::int64_t lda,
-                                                    std::int64_t rows, std::int64_t k,
-                                                    std::int64_t k_end, float* to) {
+NMT_PAIR_FUNCTION void pairs_of_columns(const float* a, std::int64_t lda, std::int64_t rows,
+                                        std::int64_t k, std::int64_t k_end, float* to) {
   const __mmask16 used = lanes_below(rows);
   __m512i pairs[parts][tile_pairs];
 #pragma GCC unroll 16

@@ -69,8 +69,8 @@ void copy_rows(const Product& p, Range rows, Stretch<B> stretch_, float* out) {
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
 // Copies the rows [k, k_end) of a tile of A stored [k,m] as pairs.
-[[gnu::target("avx512bf16")]] void copy_column_pairs(const Product& p, Range rows, std::int64_t k,
-                                                     std::int64_t k_end, float* out) {
+NMT_PAIR_FUNCTION void copy_column_pairs(const Product& p, Range rows, std::int64_t k,
+                                         std::int64_t k_end, float* out) {
   const __mmask16 used = lanes_below(rows.end - rows.begin);
   for (; k < k_end; k += 2, out += tile_rows) {
     const float* even = p.a + k * p.lda + rows.begin;
