@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <sstream>
 #include <vector>
 
 #include <fcntl.h>
@@ -41,16 +42,25 @@ constexpr Shape shapes[kernels::product_kinds] = {{true, 256, 768, 2048},
                                                   {false, 256, 768, 256},
                                                   {false, 2048, 768, 256}};
 
-// A function that computes one product and returns the processor time of the process, which other
-// programs prolong less than the time on the clock.
+// The processor time of this thread in ns, which other programs prolong less than the time on the
+// clock. In a product, a thread that has finished its part spins for the others, so this is the
+// time of the whole product. The time of a process does not do: the system updates the shares of
+// its other threads once in a few milliseconds.
+double thread_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
+}
+
+// A function that computes one product and returns its thread_time().
 std::function<double()> timed_product(const Cpu& cpu, const Shape& s) {
   const std::vector<float> a(static_cast<std::size_t>(s.m * s.k), 0.5f),
       b(static_cast<std::size_t>(s.k * s.n), 0.5f);
   return [cpu, s, a, b, c = std::vector<float>(static_cast<std::size_t>(s.m * s.n))]() mutable {
-    const std::clock_t start = std::clock();
+    const double start = thread_time();
     kernels::gemm(cpu, s.transpose_a, false, s.m, s.n, s.k, a.data(), s.transpose_a ? s.m : s.k,
                   b.data(), s.n, 0.0f, c.data(), s.n);
-    return static_cast<double>(std::clock() - start);
+    return thread_time() - start;
   };
 }
 
@@ -93,11 +103,19 @@ std::optional<std::vector<bool>> answers_of(const nlohmann::ordered_json& stored
   return answers;
 }
 
+// "48, 2048 and 266240 KB", of the first, second and third level; 0: not known.
+std::string cache_sizes() {
+  return fmt::format("{}, {} and {} KB", ::sysconf(_SC_LEVEL1_DCACHE_SIZE) / 1024,
+                     ::sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024,
+                     ::sysconf(_SC_LEVEL3_CACHE_SIZE) / 1024);
+}
+
 std::string key_of(const Cpu& cpu, const std::string& what) {
-  return fmt::format(
-      "nmt " NMT_VERSION ": {}, family {}, model {}, stepping {}; {}; {}; {} threads", processor(),
-      line_of_cpuinfo("cpu family"), line_of_cpuinfo("model"), line_of_cpuinfo("stepping"),
-      kernels::instruction_set(), what, cpu.pool->size());
+  return fmt::format("nmt " NMT_VERSION
+                     ": {}, family {}, model {}, stepping {}; {}; caches {}; {}; {}; {} threads",
+                     processor(), line_of_cpuinfo("cpu family"), line_of_cpuinfo("model"),
+                     line_of_cpuinfo("stepping"), product_features(line_of_cpuinfo("flags")),
+                     cache_sizes(), kernels::instruction_set(), what, cpu.pool->size());
 }
 
 // Held by one process at a time. Error (failed): the file cannot be opened.
@@ -117,8 +135,9 @@ class Lock {
   int file_;
 };
 
-// Whether products are faster than own tiles in float32 by a fifth.
-bool is_faster_than_own(const Cpu& cpu, const kernels::ProductLibrary& products) {
+// Whether products are faster than own tiles in float32 by a fifth; `otherwise`: where the answer
+// cannot be stored.
+bool is_faster_than_own(const Cpu& cpu, const kernels::ProductLibrary& products, bool otherwise) {
   const auto measure = [&]() -> std::vector<bool> {
     const Shape& s = shapes[static_cast<std::size_t>(kernels::ProductKind::many_rows)];
     Cpu own = cpu, other = cpu;
@@ -126,10 +145,8 @@ bool is_faster_than_own(const Cpu& cpu, const kernels::ProductLibrary& products)
     other.products = &products;
     return {is_faster(timed_product(other, s), timed_product(own, s), 1.2)};
   };
-  // Where it cannot be stored, it is measured in each run: the two speeds differ by a factor of 1.6
-  // or more on the processors that were measured, so runs are not expected to differ.
   const auto answers = stored_choice(cache_file(), key_of(cpu, products.name()), 1, measure);
-  return answers ? answers->front() : measure().front();
+  return answers ? answers->front() : otherwise;
 }
 
 }  // namespace
@@ -139,6 +156,16 @@ std::string measured_class() {
       line_of_cpuinfo("vendor_id") == "AuthenticAMD" && line_of_cpuinfo("cpu family") == "25" &&
       std::string_view(kernels::instruction_set()).find("AVX-512") != std::string_view::npos;
   return zen4 ? "AMD Zen 4" : "";
+}
+
+std::string product_features(const std::string& flags) {
+  std::string found;
+  std::istringstream words(flags);
+  for (std::string word; words >> word;)
+    if (word == "avx2" || word == "fma" || word == "avx_vnni" || word.starts_with("avx512") ||
+        word.starts_with("amx"))
+      found += (found.empty() ? "" : " ") + word;
+  return found;
 }
 
 bool is_faster(const std::function<double()>& candidate, const std::function<double()>& present,
@@ -211,12 +238,13 @@ std::string choose_products(const Cpu& cpu) {
 
 bool bfloat16_is_faster(const Cpu& cpu) {
   return kernels::rounded_products().is_native &&
-         is_faster_than_own(cpu, kernels::ProductLibrary::bfloat16());
+         is_faster_than_own(cpu, kernels::ProductLibrary::bfloat16(),
+                            kernels::fast_rounded_products() != nullptr);
 }
 
 bool bfloat16x3_is_faster(const Cpu& cpu) {
   const kernels::ProductLibrary* const products = kernels::ProductLibrary::bfloat16x3();
-  return products && is_faster_than_own(cpu, *products);
+  return products && is_faster_than_own(cpu, *products, true);
 }
 
 }  // namespace nmt::app

@@ -14,6 +14,10 @@ namespace nmt::app {
 /// else "".
 std::string measured_class();
 
+/// The words among the flags of /proc/cpuinfo on which the speed of products depends. Virtual
+/// machines of one processor differ in them.
+std::string product_features(const std::string& flags);
+
 /// Whether `candidate` takes less time than `present` by more than the factor: 1.03 asks for a
 /// present time of more than 1.03 times the candidate's. Both run once and return their time, in
 /// any unit. They are called in alternation, and the median of the ratios of eleven pairs decides,
@@ -40,14 +44,14 @@ std::optional<std::vector<bool>> stored_choice(const std::string& path, const st
 std::string choose_products(const Cpu& cpu);
 
 /// Whether a product with inputs in bfloat16 is at least 1.2 times as fast as own tiles in float32
-/// on this processor, by a measurement of one product that is stored as those of choose_products(),
-/// or repeated in each run where it cannot be stored.
-/// Without bfloat16 instructions false. AVX-512 BF16 alone does not tell: VDPBF16PS has twice the
-/// speed of FMA on AMD Zen 4 and half of it on Intel Emerald Rapids
-/// (docs/benchmarks/processors.md).
+/// on this processor, by a measurement of one product that is stored as those of choose_products().
+/// Where it cannot be stored, the processor decides, so that a resumed training chooses the same:
+/// whether there are kernels::fast_rounded_products(). Without bfloat16 instructions false. AVX-512
+/// BF16 alone does not tell: VDPBF16PS has twice the speed of FMA on AMD Zen 4 and half of it on
+/// Intel Emerald Rapids (docs/benchmarks/processors.md).
 bool bfloat16_is_faster(const Cpu& cpu);
 /// The same of products with three numbers in bfloat16 for each input
-/// (kernels::ProductLibrary::bfloat16x3()). Without AMX false.
+/// (kernels::ProductLibrary::bfloat16x3()). Without AMX false; true where it cannot be stored.
 bool bfloat16x3_is_faster(const Cpu& cpu);
 
 }  // namespace nmt::app

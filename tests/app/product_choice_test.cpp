@@ -186,6 +186,32 @@ TEST(ProductChoice, the_precision_of_this_processor_is_stored) {
   std::filesystem::remove_all(folder);
 }
 
+// The second call would measure again: two measurements may differ.
+TEST(ProductChoice, the_processor_decides_where_nothing_can_be_stored) {
+  const Variable cache("XDG_CACHE_HOME", "/proc/nowhere");
+  ThreadPool pool(1);
+  EXPECT_EQ(bfloat16_is_faster({&pool}), kernels::fast_rounded_products() != nullptr);
+  EXPECT_EQ(bfloat16x3_is_faster({&pool}), kernels::ProductLibrary::bfloat16x3() != nullptr);
+}
+
+TEST(ProductChoice, a_stored_choice_is_for_the_features_of_a_processor) {
+  EXPECT_EQ(product_features("fpu avx2 fma sse4_2 avx512f avx512_bf16 amx_tile amx_bf16 avx"),
+            "avx2 fma avx512f avx512_bf16 amx_tile amx_bf16");
+  EXPECT_EQ(product_features(""), "");
+  const std::string folder = testing::TempDir() + "nmt_features_" + std::to_string(::getpid());
+  std::filesystem::remove_all(folder);
+  std::string why;
+  const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
+  if (!library || !measured_class().empty()) GTEST_SKIP() << why;
+  const Variable cache("XDG_CACHE_HOME", folder);
+  ThreadPool pool(2);
+  EXPECT_EQ(choose_products({&pool, library}), "measured now");
+  library->use_for(kernels::zen4_kinds);
+  const std::string stored = read_file(folder + "/nmt/products.json");
+  EXPECT_NE(stored.find("; caches "), stored.npos) << stored;
+  std::filesystem::remove_all(folder);
+}
+
 TEST(ProductChoice, the_log_says_why_a_precision_was_chosen) {
   const std::string folder = testing::TempDir() + "nmt_reason_" + std::to_string(::getpid());
   const Variable cache("XDG_CACHE_HOME", folder);
