@@ -1,22 +1,55 @@
 #include "app/workers.h"
 
+#include "core/error.h"
+#include "core/log.h"
+
+#include <bit>
+#include <utility>
+
 namespace nmt::app {
 
-Workers::Workers(Compute& compute, const Share& share) {
+Workers::Workers(Compute& compute, const Share& share) : compute_(compute), share_(share) {
   const int workers = compute.workers();
   if (workers < 2) return;
   if (!compute.shares_threads()) pool_ = std::make_unique<ThreadPool>(workers);
   crew_.pool = pool_ ? pool_.get() : &compute.pool();
-  for (int i = 0; i < workers; ++i) {
-    Place& place = places_.emplace_back(compute.worker_threads());
-    Context context = compute.context(place.arena);
-    context.cpu.pool = &place.pool;
-    place.scorer = share(context);
-    crew_.workers.push_back({place.scorer.get(), context.cpu});
-  }
+  fill(group_, workers, compute.worker_threads());
+  crew_.workers = group_.workers;
   crew_.trim = [this] {
-    for (Place& place : places_) place.arena.trim();
+    for (Place& place : group_.places) place.arena.trim();
+    for (auto& [threads, group] : wider_)
+      for (Place& place : group.places) place.arena.trim();
   };
+  if (compute.shares_threads())
+    crew_.widened = [this](std::size_t batches) { return widened(batches); };
+}
+
+void Workers::fill(Group& group, int workers, int threads) {
+  for (int i = 0; i < workers; ++i) {
+    Place& place = group.places.emplace_back(threads);
+    Context context = compute_.context(place.arena);
+    context.cpu.pool = &place.pool;
+    place.scorer = share_(context);
+    group.workers.push_back({place.scorer.get(), context.cpu});
+  }
+}
+
+// Powers of two limit the number of groups, and with it that of threads.
+std::span<const Worker> Workers::widened(std::size_t batches) {
+  const auto all = static_cast<unsigned>(compute_.pool().size());
+  const unsigned threads = std::bit_floor(all / static_cast<unsigned>(batches));
+  Group& group = wider_[static_cast<int>(threads)];
+  if (group.workers.empty()) {
+    Group made;
+    try {
+      fill(made, static_cast<int>(all / threads), static_cast<int>(threads));
+    } catch (const Error& error) {  // no more threads
+      log::debug("{}", error.what());
+      return {};
+    }
+    group = std::move(made);
+  }
+  return group.workers;
 }
 
 }  // namespace nmt::app

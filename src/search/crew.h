@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace nmt {
@@ -23,6 +24,9 @@ struct Crew {
   /// One thread per worker. A worker's own pool is another one.
   ThreadPool* pool = nullptr;
   std::function<void()> trim;  ///< releases idle memory of the workers; may be empty
+  /// Where each thread is a worker: one worker for each of so many batches, at most half as many as
+  /// there are workers, with more threads each. None if they cannot be made; may be empty.
+  std::function<std::span<const Worker>(std::size_t batches)> widened;
 
   /// The larger pool, for work without a scorer.
   ThreadPool& widest(ThreadPool& other) const { return size() > other.size() ? *pool : other; }
@@ -39,8 +43,10 @@ struct Crew {
       for (std::size_t i = 0; i < batches; ++i) body(alone, i);
       return;
     }
+    std::span<const Worker> wide;
+    if (widened && 2 * batches <= workers.size()) wide = widened(batches);
     const std::vector<std::size_t> left = run_tasks(*pool, batches, [&](int worker, std::size_t i) {
-      body(workers[static_cast<std::size_t>(worker)], i);
+      body(wide.empty() ? workers[static_cast<std::size_t>(worker)] : wide[i], i);
     });
     if (!left.empty() && trim) trim();
     for (const std::size_t i : left) body(alone, i);

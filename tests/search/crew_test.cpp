@@ -147,6 +147,32 @@ TEST(Crew, a_single_batch_has_all_threads) {
             0);
 }
 
+// The threads of workers without a batch work on the batches of the others.
+TEST(Crew, few_batches_have_workers_of_more_threads) {
+  FrozenModel frozen(Dtype::f32);
+  SharedCrew shared(frozen, 5, 1), wide(frozen, 2, 2);
+  BatchTranslatorOptions options = rich_options(frozen);
+  const std::vector<std::string> lines{"the fox", "a dog jumps"},
+      more = some_lines(60), expected = translate(frozen, options, lines),
+      expected_more = translate(frozen, options, more);
+  std::vector<std::size_t> asked;
+  options.crew = shared.crew;
+  options.crew.widened = [&](std::size_t batches) {
+    asked.push_back(batches);
+    return std::span<const Worker>(wide.crew.workers);
+  };
+  EXPECT_EQ(translate(frozen, options, lines), expected);
+  for (const test::Engine& engine : wide.engines)
+    EXPECT_GT(engine.arena.statistics().system_allocations, 0);
+  for (const test::Engine& engine : shared.engines)
+    EXPECT_EQ(engine.arena.statistics().system_allocations, 0);
+  translate(frozen, options, {"the fox"});
+  EXPECT_EQ(translate(frozen, options, more), expected_more);
+  EXPECT_EQ(asked, std::vector<std::size_t>{2}) << "one batch, or many";
+  options.crew.widened = [](std::size_t) { return std::span<const Worker>(); };
+  EXPECT_EQ(translate(frozen, options, lines), expected) << "where there are no more threads";
+}
+
 TEST(Crew, listeners_hear_of_every_sentence_and_can_end_the_work) {
   FrozenModel frozen(Dtype::f32);
   SharedCrew shared(frozen, 2, 1);

@@ -191,6 +191,8 @@ class Programs(unittest.TestCase):
             expected = self.translate(text, *options, "--workers", 1)
             for more in (("--workers", 2, "--cpu-threads", 1), ("--workers", "auto", "--cpu-threads", 3)):
                 self.assertEqual(self.translate(text, *options, *more, "--mini-batch", 9), expected, (options, more))
+            few = b"".join(self.lines[:3])  # batches that share the threads
+            self.assertEqual(self.translate(few, *options, "--cpu-threads", 12), self.translate(few, *options, "--workers", 1), options)
         for options in (("--word-scores", "--alignment", "word"), ("--summary", "ce-sum")):
             expected = output_of("nmt-score", self.model, source, target, "--quiet", *options, "--workers", 1)
             for more in (("--workers", 3, "--cpu-threads", 1), ("--cpu-threads", 2)):

@@ -71,7 +71,7 @@ struct TranslationValidator::Copy {
     if (workers) return;
     model->freeze();
     scorer.emplace(*model, target.bos(), target.eos());
-    workers.emplace(compute, [&](const Context& own) {
+    workers.emplace(compute, [this, &target](const Context& own) {
       return std::make_shared<ModelScorer>(*model, own, target.bos(), target.eos());
     });
   }
