@@ -17,7 +17,9 @@ from files import GOLDEN, IMAGES, project_files, suffix, text_of
 
 TOP = ("src", "include", "cuda", "tools", "scripts", "tests", "configs", "docs", "examples",
        "python", "packaging", "cmake")
-LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
+# Within a paragraph, perhaps over several lines.
+TEXT = r"(?:[^\[\]\n]|\n(?!\s*\n))"
+LINK = re.compile(rf"!?\[(?:{TEXT}|\[{TEXT}*\])*\]\(\s*([^()\s]+)\s*\)")
 # A path from the root of the tree, perhaps with patterns: src/units/*.h, tests/{nn,model}/a.cpp.
 PATH = re.compile(r"(?<![\w/.$}~<>-])(?:\./)?((?:%s)/[\w./*?{},+<>-]*)" % "|".join(TOP))
 # Names that stand for any name: src/units/NAME.h, tests/<floor>, docs/X.md, src/....
@@ -101,17 +103,18 @@ def link_errors(tree):
         if suffix(name) != ".md":
             continue
         folder = posixpath.dirname(name)
-        for number, line in enumerate(without_code(text).splitlines(), 1):
-            for target in LINK.findall(line):
-                if re.match(r"[a-z]+:", target):
-                    continue
-                path, _, anchor = target.partition("#")
-                path = posixpath.normpath(posixpath.join(folder, path)) if path else name
-                if path not in tree.files and path not in tree.folders:
-                    yield f"{name}:{number}: the link {target} leads to no file"
-                elif anchor and path.endswith(".md") and anchor not in anchors(tree.texts[path]):
-                    yield f"{name}:{number}: {path} has no heading #{anchor}"
-                linked.add(path)
+        prose = without_code(text)
+        for link in LINK.finditer(prose):
+            target, number = link[1], prose.count("\n", 0, link.start()) + 1
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            path = posixpath.normpath(posixpath.join(folder, path)) if path else name
+            if path not in tree.files and path not in tree.folders:
+                yield f"{name}:{number}: the link {target} leads to no file"
+            elif anchor and path.endswith(".md") and anchor not in anchors(tree.texts[path]):
+                yield f"{name}:{number}: {path} has no heading #{anchor}"
+            linked.add(path)
     for name in sorted(tree.texts):
         if name.startswith("docs/") and suffix(name) == ".md" and name not in linked:
             yield f"{name}: no page links to it"
