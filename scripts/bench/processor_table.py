@@ -27,10 +27,25 @@ INTEL = {85: "Skylake", 106: "Ice Lake", 108: "Ice Lake", 143: "Sapphire Rapids"
          174: "Granite Rapids"}  # fmt: skip
 
 
+# Features that change the rows, and the microarchitectures that have them.
+SAPPHIRE_AND_LATER = ("Intel Sapphire Rapids", "Intel Emerald Rapids", "Intel Granite Rapids")
+FEATURES = [("AMX", "amx_tile", SAPPHIRE_AND_LATER), ("AVX-512 BF16", "avx512_bf16", ("AMD Zen 4", "AMD Zen 5", *SAPPHIRE_AND_LATER)),
+            ("AVX-512 VNNI", "avx512_vnni", ("AMD Zen 4", "AMD Zen 5", "Intel Ice Lake", *SAPPHIRE_AND_LATER))]  # fmt: skip
+
+
 def class_of(vendor, family, model, flags=(), l3_kib=0):
-    """The microarchitecture as this page names it, or vendor and numbers. A hypervisor may report the
-    model of an older processor: one with AMX and a third-level cache of more than the 320 MiB of
-    Emerald Rapids is Granite Rapids."""
+    """The microarchitecture as this page names it, with the features that a hypervisor hides, or vendor
+    and numbers."""
+    name = microarchitecture(vendor, family, model, flags, l3_kib)
+    hidden = [feature for feature, flag, names in FEATURES if name in names and flag not in flags]
+    return name + (" without " + " and ".join(hidden) if hidden else "")
+
+
+def microarchitecture(vendor, family, model, flags, l3_kib):
+    """A hypervisor may report the model of another processor: one with AMX and a third-level cache of
+    more than the 320 MiB of Emerald Rapids is Granite Rapids."""
+    if vendor == "GenuineIntel" and "amx_tile" in flags and l3_kib > 320 * 1024:
+        return "Intel Granite Rapids"
     if vendor == "AuthenticAMD" and family == 26:
         return "AMD Zen 5"
     if vendor == "AuthenticAMD" and family == 25:
@@ -43,8 +58,6 @@ def class_of(vendor, family, model, flags=(), l3_kib=0):
         if model == 85 and "avx512_vnni" in flags:
             return "Intel Cascade Lake"
         return "Intel " + INTEL[model]
-    if vendor == "GenuineIntel" and "amx_tile" in flags and l3_kib > 320 * 1024:
-        return "Intel Granite Rapids"
     return f"{vendor} family {family} model {model}"
 
 

@@ -138,14 +138,22 @@ class BenchTest(unittest.TestCase):
 class ProcessorTable(unittest.TestCase):
     def test_classes(self):
         # CPUID of well-known products: EPYC 7763, 9654 and 9755; Xeon 8280, 8380, 8480+ and 6980P.
-        for facts, name in ((("AuthenticAMD", 25, 1, ["avx2"]), "AMD Zen 3"), (("AuthenticAMD", 25, 17, ["avx512f"]), "AMD Zen 4"),
-                            (("AuthenticAMD", 26, 2), "AMD Zen 5"), (("GenuineIntel", 6, 85, ["avx512_vnni"]), "Intel Cascade Lake"),
-                            (("GenuineIntel", 6, 106), "Intel Ice Lake"), (("GenuineIntel", 6, 143), "Intel Sapphire Rapids"),
-                            (("GenuineIntel", 6, 173), "Intel Granite Rapids"), (("Other", 1, 2), "Other family 1 model 2")):  # fmt: skip
+        newest = ["avx512f", "avx512_vnni", "avx512_bf16"]
+        tiles = [*newest, "amx_tile"]
+        for facts, name in ((("AuthenticAMD", 25, 1, ["avx2"]), "AMD Zen 3"), (("AuthenticAMD", 25, 17, newest), "AMD Zen 4"),
+                            (("AuthenticAMD", 26, 2, newest), "AMD Zen 5"), (("GenuineIntel", 6, 85, ["avx512_vnni"]), "Intel Cascade Lake"),
+                            (("GenuineIntel", 6, 106, ["avx512_vnni"]), "Intel Ice Lake"), (("GenuineIntel", 6, 143, tiles), "Intel Sapphire Rapids"),
+                            (("GenuineIntel", 6, 173, tiles), "Intel Granite Rapids"), (("Other", 1, 2), "Other family 1 model 2")):  # fmt: skip
             self.assertEqual(processor_table.class_of(*facts), name)
+        # A hypervisor that hides features, and one that reports the model of an older processor with AMX.
+        emerald = ("GenuineIntel", 6, 207)
+        self.assertEqual(processor_table.class_of(*emerald, newest, 260 * 1024), "Intel Emerald Rapids without AMX")
+        self.assertEqual(processor_table.class_of(*emerald, ["avx512_vnni"]), "Intel Emerald Rapids without AMX and AVX-512 BF16")
+        for model in (143, 207):
+            self.assertEqual(processor_table.class_of("GenuineIntel", 6, model, tiles, 480 * 1024), "Intel Granite Rapids")
         # A hypervisor that reports the model of a processor without AMX.
         hidden = ("GenuineIntel", 6, 167)
-        self.assertEqual(processor_table.class_of(*hidden, ["amx_tile"], 480 * 1024), "Intel Granite Rapids")
+        self.assertEqual(processor_table.class_of(*hidden, tiles, 480 * 1024), "Intel Granite Rapids")
         for facts in ((["amx_tile"], 320 * 1024), (["avx512f"], 480 * 1024)):
             self.assertEqual(processor_table.class_of(*hidden, *facts), "GenuineIntel family 6 model 167")
 
