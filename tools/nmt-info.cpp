@@ -9,8 +9,8 @@ int main(int argc, char** argv) {
   using namespace nmt;
   app::InfoSpec spec;
   config::Settings settings("nmt-info", "[OPTIONS] [MODEL]",
-                            "prints the size, cost and memory of a translation or language model: "
-                            "of a directory, or as nmt-train would create it");
+                            "prints the size, cost and memory of a model: of a directory, or as "
+                            "nmt-train would create it");
   settings.add(app::fields(spec)).positionals({"model"}).checks_effects_itself();
   return app::run_tool(argc, argv, settings, [&] {
     app::note_given(spec, settings);

@@ -23,6 +23,13 @@ std::int64_t Inventory::products(const std::string& once) const {
   return sum;
 }
 
+void Inventory::Part::add(const Parameter& parameter) {
+  parameters += parameter.shape.elements();
+  if (!parameter.is_matrix) return;
+  weights += parameter.shape.elements();
+  if (!once.empty()) products += parameter.shape.elements();
+}
+
 Inventory take_inventory(Model& model) {
   return take_inventory(model.parameters(), model.target_vocabulary(), model.spec().dim_emb);
 }

@@ -12,7 +12,8 @@ namespace nmt {
 /// of its time. A matrix costs one multiply-add per weight and row.
 struct Inventory {
   struct Part {
-    /// Embeddings, encoder, attention keys, initial states, decoder, readout, softmax.
+    /// Embeddings, encoder, attention keys, initial states, decoder, readout, softmax; other names
+    /// in models that label words or texts.
     std::string name;
     std::int64_t parameters = 0;
     /// of these, the weights of matrices that products read: no biases, gains or per-channel
@@ -22,6 +23,8 @@ struct Inventory {
     std::string once;
     /// multiply-adds each time; those of a tied softmax count, though its table is an embedding.
     std::int64_t products = 0;
+    /// Counts a parameter whose matrix does its products `once`.
+    void add(const Parameter& parameter);
   };
   std::vector<Part> parts;
   /// Of the values: M of the annotations, or their projection's; 0 without attention. With an

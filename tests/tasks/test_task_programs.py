@@ -87,6 +87,6 @@ with tempfile.TemporaryDirectory() as folder:
                 assert f"{models[task]} is {TASKS[task]}; expected {expected}" in errors[0], (program, task, errors)
     code, out, err = run("nmt-translate", models["translation"], "--lm", models["tagger"], stdin="a\n")
     assert code == 2 and f"is a tagger; expected a language model" in err, (code, err)
-    for program in ("nmt-info", "nmt-report", "nmt-convert"):
+    for program in ("nmt-report", "nmt-convert"):
         assert "translation or language model" in run(program, "--help")[1].replace("\n", " "), program
 print("passed")

@@ -125,6 +125,85 @@ class InfoTest(unittest.TestCase):
                 printed.append(told["total"] - by_hand["embeddings"] - by_hand["softmax"])
         self.assertIn("| `nmt-info` | " + " | ".join(f"{total:,}" for total in printed) + " |", page)
 
+    # LRN paper: parameters by unit, in thousands of table 6 (named entities) and table 2 (classification of texts), in millions of table 5
+    # (language models); the figures also stand in github.com/bzhangGo/lrn (ner, doc, lm).
+    LRN_TASKS = {"lstm": (245, 227, 22), "gru": (192, 176, 17), "atr": (87, 74, 9), "sru": (161, 194, 13), "lrn": (129, 151, 11)}
+
+    def page(self):
+        return (ROOT / "docs/reference/models.md").read_text(encoding="utf-8")
+
+    def parts(self, *args):
+        return {name: part["parameters"] for name, part in json.loads(run("--json", *args).stdout)["parameters"]["components"].items()}
+
+    def test_taggers_and_classifiers_of_the_lrn_paper(self):
+        """The layers of the units; what is left of the paper's figures is one number for all units."""
+        tagger = ["--task", "tagging", "--dim-emb", 100, "--dim-rnn", 100, "--enc-depth", 1, "--dim-char-emb", 25, "--dim-char-rnn", 25, "--crf",
+                  "--no-layer-normalization", "--dim-vocabs", 1000, "--dim-labels", 9]  # fmt: skip
+        # Words of 300 and 32 values, here one embedding.
+        classifier = ["--task", "classification", "--dim-emb", 332, "--dim-rnn", 64, "--enc-depth", 1, "--no-layer-normalization", "--dim-vocabs", 1000,
+                      "--dim-labels", 5]  # fmt: skip
+        lowest, highest, counted = [0, 0], [1e9, 1e9], [[], []]
+        for unit, (*printed, _) in self.LRN_TASKS.items():
+            of_tagger, of_classifier = (self.parts(*args, "--unit", unit) for args in (tagger, classifier))
+            layers = of_tagger["characters"] + of_tagger["encoder"], of_classifier["encoder"]
+            for i in range(2):  # figures are rounded to 1000
+                counted[i].append(f"{layers[i]:,}")
+                lowest[i] = max(lowest[i], (printed[i] - 0.5) * 1e3 - layers[i])
+                highest[i] = min(highest[i], (printed[i] + 0.5) * 1e3 - layers[i])
+        for i, rest in enumerate([(34_000, 34_250), (23_236, 23_628)]):
+            self.assertEqual((lowest[i], highest[i]), rest)
+            self.assertLess(*rest)
+            self.assertIn(" | ".join([*counted[i], f"{rest[0]:,} to {rest[1]:,}"]), self.page())
+
+    def test_language_models_of_the_lrn_paper(self):
+        """Layers of 960, 960 and 620 over embeddings of 280, each counted alone, and the mixture of 15 softmaxes of the paper by hand."""
+        fixed = ["--task", "language-model", "--no-layer-normalization", "--dim-vocabs", 1000, "--lm-output", "none", "--tied-embeddings=false"]
+        table, last, experts, emb = 10_000, 620, 15, 280
+        softmaxes = table * emb + table + last * experts + last * experts * emb + experts * emb
+        counted = []
+        for unit, (*_, printed) in self.LRN_TASKS.items():
+            with self.subTest(unit=unit):
+                layers = 0
+                for width_in, width in ((emb, 960), (960, 960), (960, last)):
+                    one, two = (self.parts(*fixed, "--dim-emb", width, "--dim-rnn", width, "--dec-depth", depth, "--unit", unit)["decoder"] for depth in (1, 2))
+                    # of a layer with equal widths: what reads the input has one row for each of its values
+                    rows = json.loads(run("--json", *fixed, "--dim-emb", width, "--dim-rnn", width, "--dec-depth", 1, "--unit", unit).stdout)["unit"]["input-matrices"] * width
+                    self.assertEqual(two, 2 * one)
+                    layers += one + rows * (width_in - width)
+                counted.append(f"{layers / 1e6:.2f}M")
+                self.assertAlmostEqual((layers + softmaxes) / 1e6, printed, delta=0.52)
+        self.assertIn(" | ".join([*counted, f"{softmaxes / 1e6:.2f}M"]), self.page())
+
+    def test_tagger_by_hand(self):
+        """Every part of every network from the equations (ELSTM, table 1 and eq. 26-31)."""
+        e, n, words, tags, chars, c = 12, 16, 50, 7, 6, 4
+        lstm = lambda m, n: 4 * n * (m + n + 1)
+        fixed = ["--task", "tagging", "--dim-emb", e, "--dim-rnn", n, "--dim-char-emb", chars, "--dim-char-rnn", c, "--unit", "lstm", "--no-layer-normalization",
+                 "--dim-vocabs", words, "--dim-labels", tags]  # fmt: skip
+        crf = (tags + 2) * tags
+        for network, characters, more, encoder, output in [
+            ("basic", True, ["--enc-depth", 1], lstm(e + 2 * c, n), n * tags + tags),
+            ("bidirectional", True, ["--enc-depth", 2, "--crf"], 2 * lstm(e + 2 * c, n) + 2 * lstm(2 * n, n), 2 * n * tags + tags + crf),
+            ("dependent", True, ["--enc-depth", 1], 2 * lstm(e + 2 * c, n) + 2 * lstm(2 * n, n), 2 * (n * tags + tags) + 2 * tags * tags),
+            ("bidirectional", False, ["--enc-depth", 1, "--dim-char-rnn", 0], 2 * lstm(e, n), 2 * n * tags + tags),
+        ]:
+            with self.subTest(network=network, more=more):
+                expected = {"embeddings": words * e + (258 * chars if characters else 0), "encoder": encoder, "output": output}
+                if characters:
+                    expected["characters"] = 2 * lstm(chars, c)
+                self.assertEqual(self.parts(*fixed, "--tagging-network", network, *more), expected)
+
+    def test_classifier_by_hand(self):
+        e, n, a, symbols, labels = 12, 16, 10, 50, 3
+        told = json.loads(run("--json", "--task", "classification", "--dim-emb", e, "--dim-rnn", n, "--dim-attention", a, "--unit", "gru", "--enc-depth", 2,
+                              "--no-layer-normalization", "--dim-vocabs", symbols, "--dim-labels", labels).stdout)
+        gru = lambda m: 3 * n * (m + n + 1)
+        parts = {name: part["parameters"] for name, part in told["parameters"]["components"].items()}
+        self.assertEqual(parts, {"embeddings": symbols * e, "encoder": 2 * gru(e) + 2 * gru(2 * n), "pooling": 2 * n * a + a + a, "output": 2 * n * labels + labels})
+        self.assertEqual(told["parameters"]["total"], sum(parts.values()))
+        self.assertEqual((told["task"], told["vocabulary"], told["labels"], told["unit"]["name"]), ("classification", symbols, labels, "gru"))
+        self.assertEqual(told["products"], {"token": 2 * 3 * n * (e + n + 2 * n + n) + 2 * n * a, "text": 2 * n * labels})
+
     def test_projections_of_attention(self):
         plain, projected = (info("wmt14-en-de-lrn", None, *more) for more in ([], ["--attention-projections"]))
         d = 1024
@@ -219,18 +298,44 @@ class InfoTest(unittest.TestCase):
                 "--model", folder / "model", "--after", "2u", tool="nmt-train")
             from_directory, from_settings = json.loads(run(folder / "model", "--json").stdout), json.loads(run(*small, "--json").stdout)
             self.assertEqual(from_directory["parameters"], from_settings["parameters"])
-            with open(folder / "model" / "latest" / "model.safetensors", "rb") as file:
-                header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-            stored = 0
-            for name, tensor in header.items():
-                n = 1
-                for size in tensor.get("shape", [0]):
-                    n *= size
-                stored += n if name != "__metadata__" else 0
-            self.assertEqual(from_directory["parameters"]["total"], stored)
+            self.assertEqual(from_directory["parameters"]["total"], self.stored(folder / "model"))
             self.assertIn("not both", run(folder / "model", "--unit", "gru", status=2).stderr)
         finally:
             shutil.rmtree(folder)
+
+    def test_directories_of_taggers_and_classifiers(self):
+        """What the directory says is what the same settings say, and the number of weights in the file."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            lines = [f"{a} {b} {c}" for a in ("red", "old", "new") for b in ("house", "dog") for c in ("runs", "sleeps")]
+            columns, labeled = folder / "columns", folder / "labeled"
+            columns.write_text("\n\n".join("\n".join(f"{word} {word[0]}" for word in line.split()) for line in lines) + "\n", encoding="utf-8")
+            labeled.write_text("".join(f"{line[0]}\t{line}\n" for line in lines), encoding="utf-8")
+            short = ["--after", "1u", "--valid-lines", "2", "--threads", "1", "--quiet"]
+            small = ["--dim-emb", 8, "--dim-rnn", 8, "--enc-depth", 1, "--unit", "sru"]
+            for task, text, symbols, more in [("tagging", columns, None, ["--tagging-network", "dependent"]), ("classification", labeled, 30, [])]:
+                with self.subTest(task=task):
+                    model = folder / task
+                    sizes = ["--dim-vocabs", symbols] if symbols else []
+                    run("--task", task, text, "--model", model, *small, *more, *sizes, *short, tool="nmt-train")
+                    told = json.loads(run(model, "--json").stdout)
+                    same = json.loads(run("--json", "--task", task, *small, *more, "--dim-vocabs", told["vocabulary"], "--dim-labels", told["labels"]).stdout)
+                    self.assertEqual({**told, "origin": ""}, {**same, "origin": ""})
+                    stored = self.stored(model)
+                    self.assertEqual(told["parameters"]["total"], stored)
+                    self.assertIn(f"{stored:,}", run(model).stdout)
+                    self.assertIn("not both", run(model, "--dim-labels", 3, status=2).stderr)
+
+    def stored(self, model):
+        with open(model / "latest" / "model.safetensors", "rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        stored = 0
+        for name, tensor in header.items():
+            n = 1
+            for size in tensor.get("shape", [0]):
+                n *= size
+            stored += n if name != "__metadata__" else 0
+        return stored
 
     def test_text_has_the_same_total(self):
         told = info("wmt14-en-de-atr")["parameters"]["total"]
@@ -239,7 +344,8 @@ class InfoTest(unittest.TestCase):
     def test_bad_input(self):
         for args, word in [([], "dim-emb"), (["nowhere"], "nowhere"), (["--config", CONFIGS / "gnmt.yaml", "--dim-emb", "512"], "dim-rnn"),
                            (["--config", CONFIGS / "gnmt.yaml", "--context-aware"], "context-aware"),
-                           (["--config", CONFIGS / "nosuch.yaml"], "nosuch"),
+                           (["--config", CONFIGS / "nosuch.yaml"], "nosuch"), (["--config", CONFIGS / "gnmt.yaml", "--dim-labels", "3"], "dim-labels"),
+                           (["--task", "tagging", "--dim-emb", "8", "--dim-rnn", "8", "--enc-depth", "1", "--dim-vocabs", "9"], "dim-labels"),
                            (["--config", CONFIGS / "wmt14-en-de-lrn.yaml", "--attention", "none"], "seq2seq")]:
             with self.subTest(args=[str(a) for a in args]):
                 done = run(*args, status=2)

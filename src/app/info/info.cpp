@@ -2,14 +2,16 @@
 
 #include "app/common_options.h"
 #include "app/info/architecture_list.h"
-#include "app/info/language_model_info.h"
-#include "app/train/tasks/idle_options.h"
+#include "app/info/task_model_info.h"
+#include "app/train/tasks/training_task.h"
 #include "app/train/training_text.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "model/architecture.h"
 #include "model/directory/model_directory.h"
 #include "model/directory/stored_weights.h"
+#include "tasks/classification/labeled_corpus.h"
+#include "tasks/tagging/tagged_corpus.h"
 #include "train/autoconfig.h"
 #include "train/optimization/optimizer.h"
 
@@ -21,7 +23,7 @@ namespace {
 
 // Reads the model of a directory. Settings that describe another model are errors.
 void read_directory(TrainingSpec& spec, ModelInfo& info) {
-  std::vector<std::string> names{"config"};
+  std::vector<std::string> names{"config", "dim-labels"};
   for (const config::Option& option : config::fields(spec.data))
     if (option.role == config::Role::vocabulary) names.push_back(option.name);
   for (const config::Option& option : config::fields(spec.model)) names.push_back(option.name);
@@ -30,23 +32,62 @@ void read_directory(TrainingSpec& spec, ModelInfo& info) {
       fail(ExitStatus::usage, "{}: --model {} has its own settings; give --model or --{}, not both",
            spec.train.model, spec.train.model, name);
   const ModelDirectory directory = ModelDirectory::open(spec.train.model);
-  directory.require({Task::translation, Task::language_model});
   info.origin = directory.path();
   info.spec = directory.spec();
   info.source_vocabulary = directory.source_size();
   info.target_vocabulary = directory.target_size();
+  // The target vocabulary of a tagger or classifier has special symbols besides the labels.
+  if (info.spec.task == Task::tagging)
+    info.target_vocabulary =
+        static_cast<int>(label_names(*directory.load_vocabularies().target).size());
+  if (info.spec.task == Task::classification)
+    info.target_vocabulary =
+        static_cast<int>(class_names(*directory.load_vocabularies().target).size());
   info.precision = precision_name(directory.weights());
 }
 
-void read_settings(TrainingSpec& settings, ModelInfo& info) {
+int symbols_of(const DataSpec& data) {
+  return data.vocabs.empty() ? data.dim_vocabs.front()
+                             : Vocabulary::load(data.vocabs.front()).size();
+}
+
+// The settings of a model of another task than translation: all sizes must be given.
+void read_task_settings(TrainingSpec& settings, int labels, ModelInfo& info) {
+  ModelSpec& spec = settings.model;
+  const DataSpec& data = settings.data;
+  const bool has_labels = spec.task != Task::language_model;
+  const auto missing = [&]() -> const char* {
+    if (spec.dim_emb == 0) return "dim-emb";
+    if (spec.dim_rnn == 0) return "dim-rnn";
+    if (has_labels && spec.enc_depth == 0) return "enc-depth";
+    if (!has_labels && spec.dec_depth == 0) return "dec-depth";
+    if (data.vocabs.empty() && data.dim_vocabs.empty()) return "dim-vocabs";
+    return has_labels && labels == 0 ? "dim-labels" : nullptr;
+  };
+  if (const char* const name = missing())
+    fail(
+        ExitStatus::usage,
+        "{}: not set, and nmt-train chooses it by the training text: give it, or a model directory",
+        name);
+  if (data.vocabs.size() > 1 || data.dim_vocabs.size() > 1)
+    fail(ExitStatus::usage, "{}: {} has one vocabulary, not {}",
+         data.vocabs.size() > 1 ? "vocabs" : "dim-vocabs", model_of(spec.task),
+         std::max(data.vocabs.size(), data.dim_vocabs.size()));
+  // Without effect in one of the tasks, but part of the spec.
+  for (int* depth : {&spec.enc_depth, &spec.dec_depth})
+    if (*depth == 0) *depth = 1;
+  std::vector<std::string> idle = make_training_task(spec.task)->idle_options();
+  std::erase(idle, "dim-vocabs");  // a tagger's words, which nmt-train counts itself
+  check_effects(settings, idle);
+  train::choose_positions(spec, data);
+  train::choose_gate_init(spec);
+  info.source_vocabulary = symbols_of(data);
+  info.target_vocabulary = has_labels ? labels : info.source_vocabulary;
+}
+
+void read_translation_settings(TrainingSpec& settings, ModelInfo& info) {
   ModelSpec& spec = settings.model;
   DataSpec& data = settings.data;
-  check(settings);
-  const bool is_text = spec.task == Task::language_model;
-  if (spec.task != Task::translation && !is_text)
-    fail(ExitStatus::usage, "task: nmt-info describes translation and language models, not {}",
-         model_of(spec.task));
-  if (is_text && spec.enc_depth == 0) spec.enc_depth = 1;  // unused
   const LayerLimits layers = architecture_of(spec).common_layers();
   if (layers.min == layers.max)
     for (int* depth : {&spec.enc_depth, &spec.dec_depth})
@@ -59,46 +100,44 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
     return data.vocabs.empty() && data.dim_vocabs.empty() ? "dim-vocabs" : nullptr;
   };
   const char* const name = missing();
-  if (name && is_text)
-    fail(
-        ExitStatus::usage,
-        "{}: not set, and nmt-train chooses it by the training text: give it, or a model directory",
-        name);
   if (name && data.train_sets.empty())
     fail(ExitStatus::usage,
          "{}: not set, and nmt-train chooses it by the training text: give it, or --train-sets; or "
          "a model directory",
          name);
-  const bool unit_is_open = !is_text && !settings.unit_given() &&
-                            !architecture_of(spec).has_blocks() && !data.train_sets.empty();
+  const bool unit_is_open =
+      !settings.unit_given() && !architecture_of(spec).has_blocks() && !data.train_sets.empty();
   if (name || unit_is_open) {
     std::vector<train::Choice> choices;
     const TrainingText text = open_training_text(data, spec.context_sentences, choices);
     if (unit_is_open) train::choose_unit(text.size(), spec);
-    if (name && !is_text && !settings.is_given("exponential-smoothing"))
+    if (name && !settings.is_given("exponential-smoothing"))
       train::choose_smoothing(text.size(), settings.train);
     if (name) train::choose(text.size(), spec, data, settings.train);
   }
-  if (is_text)
-    check_effects(settings, idle_in_language_models());
-  else if (settings.unit_given() || !unit_is_open)
-    check_effects(settings);
+  if (settings.unit_given() || !unit_is_open) check_effects(settings);
   train::choose_positions(spec, data);
   train::choose_gate_init(spec);
-  if (!is_text) {
-    train::choose_attention_query(spec);
-    train::choose_embedding_scale(spec);
-  }
-  if (!is_text && !settings.ties_given()) train::choose_tying(spec, data);
+  train::choose_attention_query(spec);
+  train::choose_embedding_scale(spec);
+  if (!settings.ties_given()) train::choose_tying(spec, data);
+  info.source_vocabulary = symbols_of(data);
+  info.target_vocabulary =
+      data.vocabs.empty() ? data.dim_vocabs.back() : Vocabulary::load(data.vocabs.back()).size();
+}
+
+void read_settings(InfoSpec& spec, ModelInfo& info) {
+  TrainingSpec& settings = spec.training;
+  check(settings);
+  const Task task = settings.model.task;
+  if (spec.labels > 0 && task != Task::tagging && task != Task::classification)
+    fail(ExitStatus::usage, "dim-labels: {} has no labels", model_of(task));
+  if (task == Task::translation)
+    read_translation_settings(settings, info);
+  else
+    read_task_settings(settings, spec.labels, info);
   info.origin = "settings";
-  info.spec = spec;
-  if (data.vocabs.empty()) {
-    info.source_vocabulary = data.dim_vocabs.front();
-    info.target_vocabulary = data.dim_vocabs.back();
-  } else {
-    info.source_vocabulary = Vocabulary::load(data.vocabs.front()).size();
-    info.target_vocabulary = Vocabulary::load(data.vocabs.back()).size();
-  }
+  info.spec = settings.model;
 }
 
 }  // namespace
@@ -110,6 +149,10 @@ std::vector<config::Option> fields(InfoSpec& spec) {
        config::in_group("information",
                         {Option("json", &spec.json, "print JSON"),
                          Option("architectures", &spec.architectures, "describe all architectures"),
+                         Option("dim-labels", &spec.labels,
+                                "number of tags or labels, of a tagger or classifier")
+                             .range(1, 1000000)
+                             .unset_means("that of the model directory"),
                          Option("sentence-length", &spec.sentence_length,
                                 "sentence length in tokens for the memory estimate")
                              .range(1, 100000)})});
@@ -128,7 +171,7 @@ ModelInfo find_model(InfoSpec& spec) {
   if (spec.from_directory)
     read_directory(spec.training, info);
   else
-    read_settings(spec.training, info);
+    read_settings(spec, info);
   return info;
 }
 
@@ -142,7 +185,7 @@ std::string info(const InfoSpec& spec, ModelInfo info) {
   for (double* dropout :
        {&info.spec.dropout_emb, &info.spec.dropout_rnn, &info.spec.dropout_readout})
     if (*dropout < 0) *dropout = 0.1;
-  if (info.spec.task == Task::language_model) return language_model_info(spec, std::move(info));
+  if (info.spec.task != Task::translation) return task_model_info(spec, std::move(info));
   Model model(info.spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
   info.inventory = take_inventory(model);
   const DataSpec& data = spec.training.data;

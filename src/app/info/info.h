@@ -14,6 +14,7 @@ namespace nmt::app {
 struct InfoSpec {
   TrainingSpec training;        ///< settings of a model that does not exist yet
   bool from_directory = false;  ///< describe the model in training.train.model instead
+  int labels = 0;               ///< tags or labels of a model that does not exist yet
   int sentence_length = 25;     ///< sentence length in tokens for the memory estimate
   bool architectures = false;   ///< describe all architectures instead of a model
   bool json = false;            ///< print JSON instead of text

@@ -68,6 +68,31 @@ nlohmann::ordered_json unit_json(const kernels::Unit& u) {
           {"states", u.states}};
 }
 
+std::string parts_text(const Inventory& inventory) {
+  std::string out =
+      fmt::format("\n{:<16} {:>14} {:>14}  {}\n", "part", "parameters", "weights", "multiply-adds");
+  for (const Inventory::Part& part : inventory.parts)
+    out += fmt::format(
+        "{:<16} {:>14} {:>14}  {}\n", part.name, grouped(part.parameters), grouped(part.weights),
+        part.once.empty() ? "" : fmt::format("{} per {}", grouped(part.products), part.once));
+  return out +
+         fmt::format(
+             "{:<16} {:>14}\n{:<16} {:>14}\nweights: matrices only, without biases, gains and "
+             "per-channel vectors\n",
+             "total", grouped(inventory.parameters()), "excl. embeddings",
+             grouped(inventory.parameters() - inventory.embeddings()));
+}
+
+nlohmann::ordered_json parameters_json(const Inventory& inventory) {
+  nlohmann::ordered_json components;
+  for (const Inventory::Part& part : inventory.parts)
+    components[part.name] = {{"parameters", part.parameters}, {"weights", part.weights}};
+  return {{"total", inventory.parameters()},
+          {"embeddings", inventory.embeddings()},
+          {"without-embeddings", inventory.parameters() - inventory.embeddings()},
+          {"components", components}};
+}
+
 std::string text_of(const ModelInfo& info) {
   const ModelSpec& s = info.spec;
   const Inventory& inventory = info.inventory;
@@ -82,17 +107,7 @@ std::string text_of(const ModelInfo& info) {
     out += fmt::format("input: {} preceding source sentences of the document, then the sentence\n",
                        s.context_sentences);
   out += encoder_text(info) + "unit of the decoder " + unit_text(unit_of(info, s.dec_cell));
-  out +=
-      fmt::format("\n{:<16} {:>14} {:>14}  {}\n", "part", "parameters", "weights", "multiply-adds");
-  for (const Inventory::Part& part : inventory.parts)
-    out += fmt::format(
-        "{:<16} {:>14} {:>14}  {}\n", part.name, grouped(part.parameters), grouped(part.weights),
-        part.once.empty() ? "" : fmt::format("{} per {}", grouped(part.products), part.once));
-  out += fmt::format("{:<16} {:>14}\n{:<16} {:>14}\n", "total", grouped(inventory.parameters()),
-                     "excl. embeddings", grouped(inventory.parameters() - inventory.embeddings()));
-  out +=
-      "weights: matrices only, without biases, gains and per-channel "
-      "vectors\n\nmultiply-adds\n";
+  out += parts_text(inventory) + "\nmultiply-adds\n";
   for (const char* once : {"source token", "target token", "sentence"})
     out += fmt::format("  per {:<12} {:>14}\n", once, grouped(inventory.products(once)));
   out += fmt::format("  attention        {:>14} in addition per target token and source token\n",
@@ -123,9 +138,7 @@ std::string text_of(const ModelInfo& info) {
 
 std::string json_of(const ModelInfo& info) {
   const Inventory& inventory = info.inventory;
-  nlohmann::ordered_json components, json;
-  for (const Inventory::Part& part : inventory.parts)
-    components[part.name] = {{"parameters", part.parameters}, {"weights", part.weights}};
+  nlohmann::ordered_json json;
   const auto batch = [](const BatchSize& b) {
     return nlohmann::ordered_json{{"sentences", b.sentences},
                                   {"source-tokens", b.source_tokens},
@@ -140,10 +153,7 @@ std::string json_of(const ModelInfo& info) {
       {"encoder", has_self_attention(info) ? nlohmann::ordered_json()
                                            : unit_json(unit_of(info, info.spec.enc_cell))},
       {"decoder", unit_json(unit_of(info, info.spec.dec_cell))}};
-  json["parameters"] = {{"total", inventory.parameters()},
-                        {"embeddings", inventory.embeddings()},
-                        {"without-embeddings", inventory.parameters() - inventory.embeddings()},
-                        {"components", components}};
+  json["parameters"] = parameters_json(inventory);
   json["products"] = {{"source-token", inventory.products("source token")},
                       {"target-token", inventory.products("target token")},
                       {"sentence", inventory.products("sentence")},

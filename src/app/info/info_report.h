@@ -29,6 +29,10 @@ struct ModelInfo {
 /// One line about a unit, and its JSON.
 std::string unit_text(const kernels::Unit& unit);
 nlohmann::ordered_json unit_json(const kernels::Unit& unit);
+/// The table of the parts with their totals, and a line that explains it.
+std::string parts_text(const Inventory& inventory);
+/// Parameters and weights of the parts, and their totals.
+nlohmann::ordered_json parameters_json(const Inventory& inventory);
 /// Bytes as a column of a table.
 std::string mebibytes(std::int64_t bytes);
 

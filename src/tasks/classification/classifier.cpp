@@ -84,6 +84,19 @@ Classifier::Classifier(const ModelSpec& spec, int vocabulary, int labels, const 
   output_bias_ = &upper.add("output_bias", {labels_}, Builder::Init::zero);
 }
 
+Inventory Classifier::inventory() const {
+  Inventory::Part tables{"embeddings", 0, 0, "", 0}, layers{"encoder", 0, 0, "token", 0},
+      pooling{"pooling", 0, 0, "token", 0}, output{"output", 0, 0, "text", 0};
+  for (const Parameter& p : parameters_.all()) {
+    Inventory::Part& part = p.role == Parameter::Role::embedding  ? tables
+                            : p.role == Parameter::Role::encoder  ? layers
+                            : &p == output_ || &p == output_bias_ ? output
+                                                                  : pooling;
+    part.add(p);
+  }
+  return {{tables, layers, pooling, output}};
+}
+
 Var Classifier::run(Tape& tape, const Batch& batch) const {
   const std::int64_t s = batch.source_steps, b = batch.sentences;
   ops::PaddedSentences texts(upload(context_, batch.source_mask, {s, b}));

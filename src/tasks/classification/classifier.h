@@ -2,6 +2,7 @@
 
 #include "config/specs.h"
 #include "model/encoder.h"
+#include "model/inventory.h"
 #include "model/trainable.h"
 
 #include <cstdint>
@@ -37,6 +38,8 @@ class Classifier : public Trainable {
   int labels() const { return labels_; }
   const Context& context() const override { return context_; }
   ParameterSet& parameters() override { return parameters_; }
+  /// Parts: embeddings, encoder, pooling (per token), output (per text).
+  Inventory inventory() const;
 
   void accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums,
                             const Listener& listener = {}) override;

@@ -101,6 +101,7 @@ Tagger::Tagger(const ModelSpec& spec, int words, int labels, const WordForms& fo
                         tagging.dim_char_emb, false);
     width += characters_->width();
   }
+  first_of_words_ = parameters_.all().size();
   const UnitSettings unit = unit_settings(spec_, spec_.enc_cell);
   for (int layer = 0; layer < spec_.enc_depth; ++layer) {
     const Builder at(layers, "layer_" + std::to_string(layer));
@@ -115,15 +116,32 @@ Tagger::Tagger(const ModelSpec& spec, int words, int labels, const WordForms& fo
   if (tagging.network == TaggingNetwork::dependent) {
     upper_forward_.emplace(Builder(upper, "upper_forward"), unit, width);
     upper_backward_.emplace(Builder(upper, "upper_backward"), unit, width);
+    first_of_output_ = parameters_.all().size();
     forward_output_ = output(upper, "forward_output", unit.width);
     backward_output_ = output(upper, "backward_output", unit.width);
     pool_ = &upper.add("pool", {2 * labels_, labels_}, Builder::Init::glorot);
     upper.set(*pool_, two_identities(labels_));
   } else {
+    first_of_output_ = parameters_.all().size();
     output_ = output(upper, "output", width);
   }
   if (tagging.crf)
     transitions_ = &upper.add("transitions", {labels_ + 2, labels_}, Builder::Init::zero);
+}
+
+Inventory Tagger::inventory() const {
+  Inventory::Part tables{"embeddings", 0, 0, "", 0}, characters{"characters", 0, 0, "character", 0},
+      encoder{"encoder", 0, 0, "word", 0}, output{"output", 0, 0, "word", 0};
+  std::size_t i = 0;
+  for (const Parameter& p : parameters_.all()) {
+    Inventory::Part& part = p.role == Parameter::Role::embedding ? tables
+                            : i < first_of_words_                ? characters
+                            : i < first_of_output_               ? encoder
+                                                                 : output;
+    part.add(p);
+    ++i;
+  }
+  return {{tables, characters, encoder, output}};
 }
 
 Tagger::OutputLayer Tagger::output(const Builder& builder, const std::string& name,

@@ -2,6 +2,7 @@
 
 #include "config/specs.h"
 #include "model/encoder.h"
+#include "model/inventory.h"
 #include "model/trainable.h"
 #include "tasks/tagging/word_forms.h"
 
@@ -45,6 +46,9 @@ class Tagger : public Trainable {
   int labels() const { return labels_; }
   const Context& context() const override { return context_; }
   ParameterSet& parameters() override { return parameters_; }
+  /// Parts: embeddings, characters, encoder (the layers over words), output. Products are counted
+  /// per character and per word.
+  Inventory inventory() const;
 
   void accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums,
                             const Listener& listener = {}) override;
@@ -75,6 +79,8 @@ class Tagger : public Trainable {
   ParameterSet parameters_;
   Parameter* word_table_;
   Parameter* character_table_ = nullptr;
+  // Of the parameters in order: the first of the layers over words, and of what is above them.
+  std::size_t first_of_words_ = 0, first_of_output_ = 0;
   std::optional<BidirectionalLayer> characters_;
   std::deque<RecurrentLayer> basic_;
   std::deque<BidirectionalLayer> bidirectional_;
