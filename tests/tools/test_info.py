@@ -239,14 +239,35 @@ class InfoTest(unittest.TestCase):
                 one, two = (info("wmt14-en-de-lrn", unit, "--enc-depth", n)["parameters"]["components"]["encoder"]["weights"] for n in (3, 4))
                 self.assertEqual(two - one, (w + u + 1) * 1024 * 1024)
 
+    # ELSTM paper, table 1: gates, and numbers per position and channel, of a layer: gates N(M+N+1), and N(T+1) for ELSTM-I and II.
+    ELSTM = {"lstm": (4, 0), "gru": (3, 0), "elstm1": (4, 1), "elstm2": (3, 1)}
+
     def test_formulas_of_the_elstm_paper(self):
-        # Table 1: a layer with its biases, lstm 4N(M+N+1), gru 3N(M+N+1). One more forward layer of a seq2seq, where M = N.
-        n = 24
+        # One more forward layer of a seq2seq, where M = N.
+        n, positions = 24, 7
         fixed = ["--type", "seq2seq", "--dim-emb", n, "--dim-rnn", n, "--dec-depth", 1, "--dim-vocabs", 100, "--no-layer-normalization", "--json"]
-        for unit, gates in [("lstm", 4), ("gru", 3)]:
+        for unit, (gates, scaled) in self.ELSTM.items():
             with self.subTest(unit=unit):
-                one, two = (json.loads(run(*fixed, "--unit", unit, "--enc-depth", depth).stdout)["parameters"]["total"] for depth in (2, 3))
-                self.assertEqual(two - one, gates * n * (n + n + 1))
+                more = ["--positions", positions] if scaled else []
+                one, two = (json.loads(run(*fixed, *more, "--unit", unit, "--enc-depth", depth).stdout)["parameters"]["total"] for depth in (2, 3))
+                self.assertEqual(two - one, gates * n * (n + n + 1) + scaled * n * (positions + 1))
+
+    def test_tagging_recipe_of_the_elstm_paper(self):
+        """configs/tagging/ud-ewt.yaml: sentences of at most 100 words, so T = 100; the paper's units in its three networks."""
+        n, t, words, tags = 512, 100, 10_000, 17
+        recipe = ["--config", CONFIGS / "tagging/ud-ewt.yaml", "--dim-labels", tags]
+        sizes = [*recipe, "--dim-vocabs", words]
+        self.assertEqual(json.loads(run("--json", *sizes).stdout)["unit"]["name"], "elstm1")
+        # nmt-train of the training set counts as many.
+        text = (CONFIGS / "tagging/ud-ewt.yaml").read_text(encoding="utf-8")
+        self.assertIn("9,860 words and 17 tags, so this model has 15,767,140 weights", text)
+        self.assertEqual(sum(self.parts(*recipe, "--dim-vocabs", 9_860).values()), 15_767_140)
+        for unit, (gates, scaled) in self.ELSTM.items():
+            layer = lambda m: gates * n * (m + n + 1) + scaled * n * (t + 1)
+            for network, encoder, output in [("basic", layer(n), n * tags + tags), ("bidirectional", 2 * layer(n), 2 * n * tags + tags),
+                                             ("dependent", 2 * layer(n) + 2 * layer(2 * n), 2 * (n * tags + tags) + 2 * tags * tags)]:  # fmt: skip
+                with self.subTest(unit=unit, network=network):
+                    self.assertEqual(self.parts(*sizes, "--unit", unit, "--tagging-network", network), {"embeddings": words * n, "encoder": encoder, "output": output})
 
     def test_groups(self):
         # GROUP paper, eq. 6: (N^2 + NM) / K weights for each gate.

@@ -18,7 +18,7 @@ PAPERS = {"wmt14-en-de-lrn", "wmt14-en-de-atr", "wmt14-en-fr-atr", "iwslt14-de-e
           "wmt14-en-de-deep-rnnsearch", "wmt14-en-de-gnmt-atr", "elstm"}
 # Recipes of papers, whose gates have no start of their own.
 GATES_OF_PAPERS = [*(ROOT / "configs" / f"{name}.yaml" for name in sorted(PAPERS - {"multi30k"})),
-                   ROOT / "configs/parsing/ud-ewt.yaml", ROOT / "configs/summarization/gigaword-group.yaml"]
+                   ROOT / "configs/parsing/ud-ewt.yaml", ROOT / "configs/tagging/ud-ewt.yaml", ROOT / "configs/summarization/gigaword-group.yaml"]
 SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--dim-enc-upper", "0", "--dim-vocabs", "150", "--mini-batch-words", "200", "--cpu-threads", "1", "--after", "10u", "--disp-freq", "1u",
          "--valid-freq", "10u", "--save-freq", "10u", "--valid-max-sentences", "4", "--beam-size", "2", "--early-stopping", "0", "--quiet"]
 
@@ -28,6 +28,9 @@ class RecipesTest(unittest.TestCase):
     def setUpClass(cls):
         cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="nmt-recipes-test-"))
         subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "10", "--seed", "1", cls.dir], check=True)
+
+        lines = (cls.dir / "train.en").read_text(encoding="utf-8").splitlines()
+        (cls.dir / "train.columns").write_text("\n\n".join("\n".join(f"{word} {word[0]}" for word in line.split()) for line in lines) + "\n", encoding="utf-8")
 
     @classmethod
     def tearDownClass(cls):
@@ -56,7 +59,8 @@ class RecipesTest(unittest.TestCase):
     def test_recipes_set_nothing_without_effect(self):
         for config in sorted((ROOT / "configs").glob("**/*.yaml")):
             with self.subTest(config=config.name):
-                texts = [self.dir / "train.en", *([] if "task: language-model" in config.read_text(encoding="utf-8") else [self.dir / "train.de"])]
+                task = re.search(r"(?m)^task: (\S+)|\Z", config.read_text(encoding="utf-8"))[1]
+                texts = [self.dir / "train.columns"] if task == "tagging" else [self.dir / "train.en", *([] if task == "language-model" else [self.dir / "train.de"])]
                 done = subprocess.run([BIN / "nmt-train", *texts, "-c", config, "--cpu-threads", "1", "--dump-config"],
                                       capture_output=True, text=True, timeout=300)
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -77,6 +81,15 @@ class RecipesTest(unittest.TestCase):
                     self.assertGreater(told["parameters"]["total"], told["parameters"]["embeddings"])
                     if unit:
                         self.assertEqual(told["units"]["decoder"]["name"], unit)
+
+    def test_tagging_recipe_takes_ten_updates(self):
+        model = self.dir / "tagger"
+        self.run_tool("nmt-train", "--config", ROOT / "configs/tagging/ud-ewt.yaml", "--dim-emb", 16, "--dim-rnn", 16, "--cpu-threads", 1, "--after", "10u", "--disp-freq", "1u",
+                      "--valid-freq", "10u", "--save-freq", "10u", "--quiet", "--train-sets", self.dir / "train.columns", "--model", model)
+        lines = [json.loads(line) for line in (model / "train.jsonl").read_text(encoding="utf-8").splitlines()]
+        self.assertTrue(all(math.isfinite(line["loss"]) for line in lines if line["event"] == "display"))
+        tags = subprocess.run([BIN / "nmt-tag", model], input=b"a b c\n", capture_output=True, timeout=300, check=True).stdout.split()
+        self.assertEqual(len(tags), 3)
 
     def test_recipes_take_ten_updates(self):
         for recipe in RECIPES:
