@@ -60,7 +60,7 @@ void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const Cell
                  const std::vector<Tensor>& previous, bool reverse, int lower) {
   const Context& context = tape.context();
   Probe& probe = *tape.probe();
-  GateRecord record{cell.name, cell.unit, cell.width, reverse, lower, {}, {}, {}};
+  GateRecord record{cell.name, cell.unit, cell.width, cell.width, reverse, lower, {}, {}, {}};
   if (cell.unit->gates) {
     const Shape shape = x.shape().with_last(cell.width);
     record.input = Tensor(*probe.host, shape);

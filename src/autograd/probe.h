@@ -14,12 +14,15 @@ struct GateRecord {
   std::string name;  ///< name of the layer, for example "encoder.layer_0.forward"
   const kernels::Unit* unit = nullptr;
   std::int64_t width = 0;  ///< H
-  bool reverse = false;    ///< whether it reads the sequence backwards
+  /// G: numbers of a gate at a step. H; of a unit with a matrix state, those of its heads
+  /// (kernels/recurrent/matrix_state.h).
+  std::int64_t gates = 0;
+  bool reverse = false;  ///< whether it reads the sequence backwards
   int lower = -1;  ///< for the second unit of a step: index of the record of the first one; else -1
-  Tensor input, forget;  ///< [T,B,H]; empty when the unit has no gates
+  Tensor input, forget;  ///< [T,B,G]; empty when the unit has no gates
   /// [T,B,H]: the derivative of the state after each step with respect to the state before it (of
   /// the unit's last state vector), channel by channel; empty for a matrix unit, whose derivative
-  /// is a matrix.
+  /// is a matrix, and for a unit with a matrix state.
   Tensor slope;
 };
 

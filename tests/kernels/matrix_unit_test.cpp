@@ -128,6 +128,51 @@ Numbers mamba(Head& head) {
 const std::map<std::string, std::function<Numbers(Head&)>> equations = {
     {"gla", gla}, {"hgrn2", hgrn2}, {"gdn", gdn}, {"mlstm", mlstm}, {"mamba", mamba}};
 
+// Input and forget gates of a head at a step: one each, one for each column of S, or, of all
+// channels one after the other, one for each of their numbers.
+struct Gates {
+  Numbers input, forget;
+};
+
+const std::map<std::string, std::function<Gates(const Head&)>> gate_equations = {
+    {"gla",
+     [](const Head& head) {
+       Gates gates;
+       for (const double z : head.planes[2]) {
+         gates.input.push_back(1);
+         gates.forget.push_back(std::exp(-std::log(1 + std::exp(-z)) / 16));
+       }
+       return gates;
+     }},
+    {"hgrn2",
+     [](const Head& head) {
+       Gates gates;
+       for (const double z : head.planes[1]) {
+         gates.input.push_back(sigma(-z));
+         gates.forget.push_back(sigma(z));
+       }
+       return gates;
+     }},
+    {"gdn",
+     [](const Head& head) {
+       return Gates{{sigma(head.scalars[1])}, {sigma(head.scalars[0])}};
+     }},
+    {"mlstm",
+     [](const Head& head) {
+       return Gates{{std::exp(head.scalars[0])}, {sigma(head.scalars[1])}};
+     }},
+    {"mamba", [](const Head& head) {
+       Gates gates;
+       for (std::size_t c = 0; c < head.rows.size(); ++c) {
+         const double delta = std::log(1 + std::exp(head.x[1][c] + head.vectors[1][c]));
+         for (const double row : head.rows[c]) {
+           gates.input.push_back(delta);
+           gates.forget.push_back(std::exp(-delta * std::exp(row)));
+         }
+       }
+       return gates;
+     }}};
+
 template <class T>
 test::Guarded<T> as(const Numbers& from) {
   return {from.begin(), from.end()};
@@ -173,8 +218,9 @@ struct Operands {
     return a;
   }
 
-  // h [T,B,H] by the equations.
-  Numbers by_equations() const {
+  // h [T,B,H] by the equations. `gates`: those of every live step, as MatrixKernels::gates; 0 at
+  // padded steps.
+  Numbers by_equations(Gates* gates = nullptr) const {
     const kernels::MatrixState& state = *unit.matrix_state;
     const auto kernel = loop<double>();
     const std::int64_t part = width / heads, wide = kernel.memory_width();
@@ -211,6 +257,7 @@ struct Operands {
             for (int p = 0; p < state.planes; ++p)
               head.planes.push_back(slice(shared, at + p * k, k));
             head.scalars = slice(shared, at + state.planes * k, state.scalars);
+            if (gates) add_gates(*gates, gate_equations.at(unit.name)(head), row, g);
             h = equations.at(unit.name)(head);
             if (state.normalizes)  // in the scale of the layer's normalization
               for (double& value : h) value *= 0.01;
@@ -219,6 +266,14 @@ struct Operands {
         }
       }
     return out;
+  }
+
+  void add_gates(Gates& all, const Gates& of_head, std::int64_t row, std::int64_t head) const {
+    const std::size_t each = of_head.input.size(), rows_all = steps * batch;
+    for (Numbers* side : {&all.input, &all.forget}) side->resize(rows_all * heads * each);
+    const auto at = static_cast<std::ptrdiff_t>((row * heads + head) * each);
+    std::copy(of_head.input.begin(), of_head.input.end(), all.input.begin() + at);
+    std::copy(of_head.forget.begin(), of_head.forget.end(), all.forget.begin() + at);
   }
 };
 
@@ -295,6 +350,36 @@ void check_scan(const kernels::Unit& unit, Rng& rng, std::int64_t part, bool mas
   // The scale of mlstm's memory is no operand of h: its gradient is 0 in the scan.
   if (unit.matrix_state->memory_scalars == 0)
     check("memory before", operands.memory_before, dmemory.data());
+}
+
+// The gates of a unit, by the kernels that nmt-explain calls.
+void check_gates(const kernels::Unit& unit, Rng& rng, bool masked, bool reverse) {
+  if (!gate_equations.contains(unit.name)) return;
+  const Operands operands(unit, rng, 5, masked, reverse);
+  Gates expected;
+  operands.by_equations(&expected);
+  const Storage<float> s(operands);
+  const kernels::MatrixKernels& kernels = *unit.matrix_state->kernels;
+  ASSERT_TRUE(kernels.gates) << unit.name;
+  const std::int64_t width = kernels.gate_width(s.a);
+  ASSERT_EQ(std::ssize(expected.input), s.a.steps * s.a.batch * width) << unit.name;
+  std::vector<float> input(expected.input.size()), forget(expected.input.size());
+  for (std::int64_t b = 0; b < s.a.batch; ++b)
+    for (std::int64_t head = 0; head < s.a.heads; ++head)
+      kernels.gates(s.a, {b, head}, input.data(), forget.data());
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    const std::size_t row = i / static_cast<std::size_t>(width);
+    if (masked && operands.mask[row] == 0) continue;
+    ASSERT_NEAR(input[i], expected.input[i], 2e-6 * (1 + expected.input[i])) << unit.name << i;
+    ASSERT_NEAR(forget[i], expected.forget[i], 2e-6) << unit.name << ' ' << i;
+  }
+}
+
+TEST(MatrixUnits, gates) {
+  Rng rng(9);
+  for (const kernels::Unit& unit : kernels::matrix_units())
+    for (const bool masked : {false, true})
+      for (const bool reverse : {false, true}) check_gates(unit, rng, masked, reverse);
 }
 
 TEST(MatrixUnits, equations_and_gradients) {

@@ -59,8 +59,13 @@ def run(tool, *args, status=0, stdin=None):
 
 
 def tensors(model):
-    """The tensors of the published checkpoint in double, read without the code under test."""
-    raw = (model / "latest" / "model.safetensors").read_bytes()
+    """The tensors of the published checkpoint."""
+    return read_tensors(model / "latest" / "model.safetensors")
+
+
+def read_tensors(file):
+    """The tensors of a file in double, read without the code under test."""
+    raw = file.read_bytes()
     (size,) = struct.unpack("<Q", raw[:8])
     body = raw[8 + size:]
     return {name: np.frombuffer(body[slice(*d["data_offsets"])], "<f4").reshape(d["shape"])
@@ -142,12 +147,27 @@ MATRIX_UNITS = {"gla": (gla, 3, 0), "hgrn2": (hgrn2, 2, 0), "gdn": (gdn, 2, 2),
                 "mlstm": (mlstm, 2, 2), "mamba": (mamba, 2, 0)}  # planes and scalars of a head
 
 
+# Input and forget gates of a head, as nmt-explain saves them: one of each, one for each column of S, or one for each of its numbers.
+GATES_OF_HEADS = {
+    "gla": lambda planes, scalars, x, vectors, rows: (np.ones(K), sigmoid(planes[2]) ** (1 / 16)),
+    "hgrn2": lambda planes, scalars, x, vectors, rows: (1 - sigmoid(planes[1]), sigmoid(planes[1])),
+    "gdn": lambda planes, scalars, x, vectors, rows: (sigmoid(scalars[1:]), sigmoid(scalars[:1])),
+    "mlstm": lambda planes, scalars, x, vectors, rows: (np.exp(scalars[:1]), sigmoid(scalars[1:])),
+    "mamba": lambda planes, scalars, x, vectors, rows: mamba_gates(np.log1p(np.exp(x[1] + vectors[1])), rows),
+}
+
+
+def mamba_gates(delta, rows):
+    return np.repeat(delta, K), np.exp(delta[:, None] * -np.exp(rows.T)).ravel()
+
+
 class Reference:
     """A block model in double, from the equations of docs/reference/models.md, sentence by sentence."""
 
     def __init__(self, model):
         self.t = tensors(model)
         self.s = json.loads((model / "config.json").read_text())["model"]
+        self.gates = {}  # by layer, of the last sentence: [steps, 2, values]
 
     def unit(self, name, x, backward=False):
         """Equations of Kim et al. 2019 and of De et al. 2024."""
@@ -184,17 +204,18 @@ class Reference:
         projected = x @ t[name + ".input_projection"] + t.get(name + ".input_projection_bias", 0)
         shared = x @ t[name + ".head_projection"] + t[name + ".head_projection_bias"]
         vectors, rows = t.get(name + ".vectors", np.zeros((0, H))), t.get(name + ".rows", np.zeros((K, H)))
-        out = np.zeros((len(x), H))
+        out, gates = np.zeros((len(x), H)), [[] for _ in x]
         for head in range(HEADS):
             own, s, n = slice(head * size, (head + 1) * size), np.zeros((size, K)), np.zeros(K)
             for step in reversed(range(len(x))) if backward else range(len(x)):
                 of_head = shared[step].reshape(HEADS, planes * K + scalars)[head]
-                s, n, out[step, own] = equations(s, n, of_head[:planes * K].reshape(planes, K),
-                                                 of_head[planes * K:], projected[step].reshape(-1, H)[:, own],
-                                                 vectors[:, own], rows[:, own])
+                read = (of_head[:planes * K].reshape(planes, K), of_head[planes * K:], projected[step].reshape(-1, H)[:, own], vectors[:, own], rows[:, own])
+                gates[step].append(GATES_OF_HEADS[cell](*read))
+                s, n, out[step, own] = equations(s, n, *read)
             if name + ".head_norm_gain" in t:
                 norm = {f"norm_{part}": t[f"{name}.head_norm_{part}"][own] for part in ("gain", "bias")}
                 out[:, own] = normalize(0.01 * out[:, own], norm, "norm")  # epsilon 0.01
+        self.gates[name] = np.array([np.concatenate(heads, -1) for heads in gates])
         return out
 
     def gated(self, name, x, directions):
@@ -293,6 +314,34 @@ class BlockTest(unittest.TestCase):
                 scores = [float(line) for line in run("nmt-score", "-m", model, *self.valid).stdout.split()]
                 self.assertEqual(len(scores), len(expected))
                 np.testing.assert_allclose(scores, expected, rtol=2e-5)
+
+    def test_gates_are_numpys(self):
+        """nmt-explain of units with a matrix state; both sides of a model, and both directions."""
+        text, seen = self.valid[0].read_text(encoding="utf-8"), set()
+        for name in SETTINGS:
+            model, numbers, gates = self.dir / name, self.dir / "gates.json", self.dir / "gates.safetensors"
+            reference, ids = Reference(model), {word: i for i, word in enumerate(words_of(model))}
+            if not {reference.s["enc-cell"], reference.s["dec-cell"]} & set(MATRIX_UNITS):
+                continue
+            with self.subTest(name):
+                run("nmt-explain", "-m", model, "-o", self.dir / "page.html", "--json", numbers, "--gates", gates, "--sentences", "3", "--quiet", stdin=text)
+                data, saved = json.loads(numbers.read_text(encoding="utf-8")), read_tensors(gates)
+                for sentence in data["sentences"]:
+                    reference.score(*([ids[piece.removeprefix("\u2581")] for piece in sentence[f"{side}_pieces"]] for side in ("source", "target")))
+                    for unit, told in zip(data["units"], sentence["units"], strict=True):
+                        self.assertTrue(unit["gates"])
+                        seen.add(unit["unit"])
+                        expected = reference.gates[unit["name"]]
+                        self.assertEqual(unit["gate_values"], expected.shape[-1])
+                        for side, gate in enumerate(("input", "forget")):
+                            np.testing.assert_allclose(saved[f"{sentence['line']}.{unit['name']}.{gate}"], expected[:, side], rtol=2e-5, atol=1e-6)
+                            np.testing.assert_allclose(told[gate], expected[:, side].mean(-1), rtol=2e-5)
+                        # the weight of the first piece read in the state after the last one
+                        order = slice(None) if unit["direction"] == "forward" else slice(None, None, -1)
+                        i, f = expected[order, 0], expected[order, 1]
+                        first = told["memory"][0 if unit["direction"] == "forward" else -1]
+                        np.testing.assert_allclose(first[-1], (i[0] * f[1:].prod(0)).mean(), rtol=1e-4)
+        self.assertEqual(seen, set(MATRIX_UNITS))
 
     def test_batches_and_threads_change_no_byte(self):
         text = self.valid[0].read_text(encoding="utf-8")

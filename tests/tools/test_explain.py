@@ -26,8 +26,6 @@ SMALL = ["--dim-emb", "12", "--dim-rnn", "12", "--dim-vocabs", "200", "--mini-ba
 LRN = ["--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2"]
 ATR = ["--unit", "atr", "--context-aware", "--enc-depth", "2", "--dec-depth", "2"]
 RNN = ["--unit", "rnn", "--enc-depth", "1", "--dec-depth", "1"]
-ELEMENTWISE = {"lrn", "olrn", "glrn", "elrn", "sru", "ssru", "mingru", "minlstm", "rglru",
-               "hgrn"}
 LINES = ["three cats.", "", "</script><script>x()</script> \u2028 & <b>", "the red house sees two dogs today."]
 
 
@@ -36,6 +34,17 @@ def run(*args, status=0, tool="nmt-explain", stdin=None):
     if done.returncode != status:
         raise AssertionError(f"{tool} {args}: status {done.returncode}, not {status}\n{done.stdout[-2000:]}{done.stderr}")
     return done
+
+
+def elementwise():
+    """The units with vectors as states and no product with them, by nmt-info."""
+    names = run("--build-info", tool="nmt-train").stdout.decode().split("units: ")[1].split("\n")[0].split()
+    sizes = ["--dim-emb", 8, "--dim-rnn", 8, "--enc-depth", 1, "--dec-depth", 1, "--dim-vocabs", 50]
+    told = {name: json.loads(run("--json", *sizes, "--unit", name, tool="nmt-info").stdout)["units"]["decoder"] for name in names}
+    return {name for name, unit in told.items() if unit["state-matrices"] == 0 and not unit["matrix-state"]}
+
+
+ELEMENTWISE = elementwise()
 
 
 def read_safetensors(path):
@@ -113,7 +122,8 @@ class ExplainTest(unittest.TestCase):
                 i, f = (gates[f"{sentence['line']}.{unit['name']}.{gate}"] for gate in ("input", "forget"))
                 pieces = sentence["source_pieces" if unit["reads"] == "source" else "target_pieces"]
                 n = len(i)
-                self.assertEqual([n, len(i[0])], [len(pieces), unit["width"]])
+                self.assertEqual([n, len(i[0])], [len(pieces), unit["gate_values"]])
+                self.assertEqual(unit["gate_values"], unit["width"])
                 for name, gate in (("input", i), ("forget", f)):
                     self.assertTrue(all(0 < x < 1 for row in gate for x in row))
                     for a, row in zip(numbers[name], gate, strict=True):

@@ -123,7 +123,8 @@ void Explanation::Parts::describe(const Probe& probe) {
                               : has_higher[i]   ? "lower"
                                                 : "alone"},
                      {"partner", nullptr},
-                     {"gates", record.unit->gates != nullptr}});
+                     {"gates", static_cast<bool>(record.input)},
+                     {"gate_values", record.gates}});
     if (record.lower >= 0) {
       units[i]["partner"] = record.lower;
       units[static_cast<std::size_t>(record.lower)]["partner"] = i;
@@ -151,7 +152,7 @@ std::optional<std::vector<double>> Explanation::Parts::gradient_of(const Probe& 
 Json Explanation::Parts::unit(const Probe& probe, std::size_t which, std::int64_t line) {
   const GateRecord& record = probe.units[which];
   if (!record.input) return {};
-  const std::int64_t n = record.input.shape()[0], h = record.width;
+  const std::int64_t n = record.input.shape()[0], h = record.gates;
   const std::span<const float> input(record.input.f32(), static_cast<std::size_t>(n * h)),
       forget(record.forget.f32(), static_cast<std::size_t>(n * h));
   const std::vector<double> i_means = channel_means(n, h, input),

@@ -65,7 +65,8 @@ nlohmann::ordered_json unit_json(const kernels::Unit& u) {
           {"matrices", u.inputs + u.recurrents + u.late},
           {"input-matrices", u.inputs},
           {"state-matrices", u.recurrents + u.late},
-          {"states", u.states}};
+          {"states", u.states},
+          {"matrix-state", u.matrix_state != nullptr}};
 }
 
 std::string parts_text(const Inventory& inventory) {

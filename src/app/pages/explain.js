@@ -88,6 +88,11 @@ function tokenFrame(tokens, options) {
 }
 const hue = (i, n) => `hsl(${Math.round((i * 300) / Math.max(n, 1) + 205) % 360} 62% 50%)`;
 
+// What a mean of gates is over: a unit with a matrix state has gates of its heads.
+function gateValues(u) {
+  return `${u.gate_values} ${u.gate_values === u.width ? "channels" : "gates of the heads"}`;
+}
+
 function memoryCard(u, tokens, numbers) {
   const n = tokens.length, forward = u.direction === "forward", end = (k, j) => (forward ? k + j : k - j);
   const high = numbers.memory.flat().reduce((a, b) => Math.max(a, b), 0.05);
@@ -129,7 +134,7 @@ function memoryCard(u, tokens, numbers) {
   });
   root.append(cover);
   return el("section", {class: "card wide-card"}, el("h3", {}, "Memory: weight of each piece in later states"),
-            el("p", {class: "note"}, `Weight of a piece in the state after each later step${forward ? "" : " (read from right to left)"}: its input gate times the forget gates since, mean of ${u.width} channels (LRN, eq. 5-7).${
+            el("p", {class: "note"}, `Weight of a piece in the state after each later step${forward ? "" : " (read from right to left)"}: its input gate times the forget gates since, mean of ${gateValues(u)} (LRN, eq. 5-7).${
               u.step === "lower" ? " The step has a second unit, whose forget gate is included." : u.step === "higher" ? ` This is the step's second unit, which reads ${u.reads === "target" ? "the context that attention gives" : "the forward states"}; the first unit's forget gate counts too.` : ""}`),
             el("div", {class: "scroll"}, root));
 }
@@ -146,7 +151,7 @@ function gatesCard(u, tokens, numbers) {
     `${t}\ninput gate ${show(numbers.input[i], 4)}\nforget gate ${show(numbers.forget[i], 4)}`)));
   return el("section", {class: "card wide-card"}, el("h3", {}, "Gates by position"), legend(lines.map(([name, , color]) => ({name, color}))),
             el("div", {class: "scroll"}, root),
-            el("p", {class: "note"}, `Mean of ${u.width} channels. Pearson's correlation of input and forget gate: ${card(numbers.pearson_means)} between these two curves, ${card(numbers.pearson_values)} over all single gates of the sentence. At the end of the page: the same over all sentences (ATR, figure 3).`));
+            el("p", {class: "note"}, `Mean of ${gateValues(u)}. Pearson's correlation of input and forget gate: ${card(numbers.pearson_means)} between these two curves, ${card(numbers.pearson_values)} over all single gates of the sentence. At the end of the page: the same over all sentences (ATR, figure 3).`));
 }
 
 function arcsCard(u, tokens, numbers) {

@@ -27,6 +27,35 @@ Tensor zeros(const Context& context, const Shape& shape) {
   return tensor;
 }
 
+// The gates are computed on the host, as those of other units (probe_gates).
+void record_gates(const Context& context, Probe& probe, const Cell& cell,
+                  kernels::MatrixRecurrence a, const Var& x, const Var& shared,
+                  const Tensor& memory_before, const Tensor& mask) {
+  const kernels::MatrixKernels& kernels = *cell.unit->matrix_state->kernels;
+  GateRecord record{cell.name, cell.unit, cell.width, kernels.gate_width(a), a.reverse, -1,
+                    {},        {},        {}};
+  if (kernels.gates) {
+    const auto on_host = [&](const Tensor& tensor) { return host_copy(context, probe, tensor); };
+    const auto parameter = [&](const Parameter* p) { return on_host(p ? p->value : Tensor()); };
+    const Tensor inputs = on_host(x->value), heads = on_host(shared->value),
+                 vectors = parameter(cell.vectors), rows = parameter(cell.rows),
+                 memory = on_host(memory_before), live = on_host(mask);
+    a.x = inputs.f32();
+    a.shared = heads.f32();
+    a.vectors = pointer(vectors);
+    a.rows = pointer(rows);
+    a.memory_before = memory.f32();
+    a.mask = pointer(live);
+    const Shape shape = x->value.shape().with_last(record.gates);
+    record.input = Tensor(*probe.host, shape);
+    record.forget = Tensor(*probe.host, shape);
+    for (std::int64_t b = 0; b < a.batch; ++b)
+      for (std::int64_t head = 0; head < a.heads; ++head)
+        kernels.gates(a, {b, head}, record.input.f32(), record.forget.f32());
+  }
+  probe.units.push_back(std::move(record));
+}
+
 }  // namespace
 
 std::vector<Var> matrix_recurrence(Tape& tape, const Cell& cell, const Var& x, const Var& shared,
@@ -85,7 +114,7 @@ std::vector<Var> matrix_recurrence(Tape& tape, const Cell& cell, const Var& x, c
     dispatch(context, [&](const auto& backend) { kernels::matrix_forward(backend, a); });
   }
   if (Probe* probe = tape.probe())
-    probe->units.push_back({cell.name, &unit, cell.width, reverse, -1, {}, {}, {}});
+    record_gates(context, *probe, cell, a, x, shared, memory_before, mask);
   if (!tape.recording()) return {h, memory};
   tape.record([&tape, cell, a, x, shared, initial, mask, h, memory, h_before, memory_before, record,
                checkpoints] {

@@ -16,6 +16,18 @@
 
 namespace nmt::kernels {
 
+/// Units whose heads have gates, and those whose channels have.
+template <class U>
+concept HeadGates = U::rows == 0 && requires(const units::HeadInput<const float>& in,
+                                             const units::HeadOutput<float>& out, float* gate) {
+  U::gates(1, in, out, gate, gate);
+};
+template <class U>
+concept ChannelGates = U::rows >
+0 && requires(const units::ChannelStep<float, U>& step, float g) {
+  U::gates(step, g, g, g);
+};
+
 template <class T, class U>
 class MatrixScan {
  public:
@@ -143,6 +155,44 @@ class MatrixScan {
     if (g.dmemory_before)
       std::copy_n(dmemory, memory_,
                   g.dmemory_before + b_ * a_.memory_width() + k_ * a_.width + head_ * memory_);
+  }
+
+  /// Numbers of a gate of one head, or of one channel with its own decays.
+  static std::int64_t gates_each(const Loop& a) {
+    return U::gates_per_head ? 1 : a.state_width;
+  }
+  static std::int64_t gate_width(const Loop& a) {
+    return (U::rows > 0 ? a.width : a.heads) * gates_each(a);
+  }
+  /// MatrixKernels::gates.
+  void gates(T* inputs, T* forgets) {
+    const std::int64_t each = gates_each(a_), width = gate_width(a_);
+    if constexpr (HeadGates<U>) {
+      T output[3 * max_state_width + units::at_least_one(U::extras) +
+               units::head_memory<U>(max_state_width)],
+          before[units::at_least_one(units::head_memory<U>(max_state_width))];
+      std::copy_n(memory_before(), memory_, before);
+      const units::HeadOutput<T> out = units::head_at<U>(output, k_);
+      for (std::int64_t i = 0; i < a_.steps; ++i) {
+        const std::int64_t row = time(i) * a_.batch + b_, at = row * width + head_ * each;
+        U::prepare(k_, input(row, before), out);
+        U::gates(k_, input(row, before), out, inputs + at, forgets + at);
+        if (is_live(row)) std::copy_n(out.memory, memory_, before);
+      }
+    }
+    if constexpr (ChannelGates<U>) {
+      for (std::int64_t row = b_; row < a_.steps * a_.batch; row += a_.batch)
+        for (std::int64_t c = head_ * part_; c < (head_ + 1) * part_; ++c) {
+          Channel channel{};
+          for (int n = 0; n < U::inputs; ++n)
+            channel.x[n] = a_.x[(row * U::inputs + n) * a_.width + c];
+          for (int n = 0; n < U::vectors; ++n) channel.v[n] = a_.vectors[n * a_.width + c];
+          for (int i = 0; i < k_; ++i) {
+            const std::int64_t at = row * width + c * each + i;
+            U::gates(channel, U::rate(a_.rows[i * a_.width + c]), inputs[at], forgets[at]);
+          }
+        }
+    }
   }
 
   static constexpr int lanes = 32;

@@ -33,8 +33,25 @@ void prepare_backward(const MatrixRecurrence& a, const MatrixGradient& g, Matrix
 }
 
 template <class U>
-constexpr MatrixKernels kernels_of = {MatrixScan<float, U>::lanes, prepare<U>, forward<U>,
-                                      backward<U>, prepare_backward<U>};
+void gates(const MatrixRecurrence& a, MatrixHead at, float* input, float* forget) {
+  MatrixScan<float, U>(a, at.sentence, at.head).gates(input, forget);
+}
+
+template <class U>
+std::int64_t gate_width(const MatrixRecurrence& a) {
+  return MatrixScan<float, U>::gate_width(a);
+}
+
+template <class U>
+constexpr MatrixKernels kernels_of = {
+    MatrixScan<float, U>::lanes,
+    prepare<U>,
+    forward<U>,
+    backward<U>,
+    prepare_backward<U>,
+    HeadGates<U> || ChannelGates<U> ? gates<U> : nullptr,
+    gate_width<U>,
+};
 
 template <class U>
 constexpr MatrixState matrix_state_of() {

@@ -83,6 +83,11 @@ struct MatrixKernels {
                    float* sums, float* doutput);
   void (*prepare_backward)(const MatrixRecurrence&, const MatrixGradient&, MatrixHead,
                            float* doutput);
+  /// The gates of a head at all steps, each [T,B, gate_width()], of padded steps too. They read no
+  /// record and write nothing else. Null: the unit has none.
+  void (*gates)(const MatrixRecurrence&, MatrixHead, float* input, float* forget);
+  /// Numbers of a gate at a step: those of all heads, or of all channels with their own decays.
+  std::int64_t (*gate_width)(const MatrixRecurrence&);
 };
 
 /// All matrix-state units of units.def, in order.

@@ -6,6 +6,8 @@
 // Gates: alpha, the decay, starts between 0.88 and 0.998, beta, the weight of the new value, at
 // 0.5. --gate-init does not change them.
 //   alpha = sigmoid(xWa + ba), beta = sigmoid(xWb + bb)
+// The paper's alpha is that of Mamba2, exp(-A softplus(xW + b)) with a trained A > 0 per head; here
+// A = 1, since sigmoid(z) = exp(-softplus(-z)).
 //   k = xWk / |xWk|, q = xWq / |xWq|
 //   S = alpha S' (I - beta k k^T) + beta v k^T
 //   h = S q
@@ -18,7 +20,7 @@ namespace nmt::units {
 
 struct Gdn : PlainRow<Gdn> {
   static constexpr int planes = 2, scalars = 2, extras = 2;
-  static constexpr bool reads = true;
+  static constexpr bool reads = true, gates_per_head = true;
 
   /// Decays start between 0.88 and 0.998.
   static double bias_start(int plane, double uniform) { return plane == 2 ? 2 + 4 * uniform : 0; }
@@ -51,6 +53,13 @@ struct Gdn : PlainRow<Gdn> {
     }
     out.extra[0] = alpha;
     out.extra[1] = beta;
+  }
+
+  template <class T>
+  NMT_HOST_DEVICE static void gates(int, const HeadInput<const T>&, const HeadOutput<T>& out,
+                                    T* input, T* forget) {
+    *input = out.extra[1];
+    *forget = out.extra[0];
   }
 
   template <class T>

@@ -26,6 +26,15 @@ struct Gla : PlainRow<Gla> {
   }
 
   template <class T>
+  NMT_HOST_DEVICE static void gates(int k, const HeadInput<const T>&, const HeadOutput<T>& out,
+                                    T* input, T* forget) {
+    for (int i = 0; i < k; ++i) {
+      input[i] = T(1);
+      forget[i] = out.decay[i];
+    }
+  }
+
+  template <class T>
   NMT_HOST_DEVICE static void prepare_backward(int k, const HeadInput<const T>& in,
                                                const HeadOutput<const T>& out,
                                                const HeadOutput<const T>& dout,

@@ -28,6 +28,15 @@ struct Hgrn2 : PlainRow<Hgrn2> {
   }
 
   template <class T>
+  NMT_HOST_DEVICE static void gates(int k, const HeadInput<const T>&, const HeadOutput<T>& out,
+                                    T* input, T* forget) {
+    for (int i = 0; i < k; ++i) {
+      input[i] = out.key[i];
+      forget[i] = out.decay[i];
+    }
+  }
+
+  template <class T>
   NMT_HOST_DEVICE static void prepare_backward(int k, const HeadInput<const T>&,
                                                const HeadOutput<const T>& out,
                                                const HeadOutput<const T>& dout,

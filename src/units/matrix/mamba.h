@@ -70,6 +70,13 @@ struct Mamba : PlainRow<Mamba> {
   }
 
   template <class T>
+  NMT_HOST_DEVICE static void gates(const ChannelStep<T, Mamba>& step, T rate, T& input,
+                                    T& forget) {
+    input = pace(step);
+    forget = math::exp<T>(input * rate);
+  }
+
+  template <class T>
   NMT_HOST_DEVICE static T write(const ChannelStep<T, Mamba>& step, T) {
     return pace(step) * step.x[0];
   }

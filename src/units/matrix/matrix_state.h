@@ -51,6 +51,12 @@ namespace nmt::units {
 ///                                uniform draw in [0, 1); without it, 0
 ///   vector_start(n, uniform)     start of vector n; without it, 0
 ///   row_start(k)                 [rows > 0] start of number k of a row
+///   gates(k, in, out, input, forget)
+///                                weights of w and of the state before in the state after: K
+///                                numbers of the head, or one if gates_per_head; for inspection
+///   gates(step, rate, input, forget)
+///                                [rows > 0] instead: those of one number of a channel's state;
+///                                they read no extras
 template <class T, class U>
 struct ChannelStep {
   T x[at_least_one(U::inputs)];
@@ -103,7 +109,7 @@ template <class U>
 struct PlainRow {
   static constexpr int inputs = 1, scalars = 0, extras = 0, vectors = 0, rows = 0,
                        memory_vectors = 0, memory_scalars = 0;
-  static constexpr bool reads = false, bias = false, normalizes = true;
+  static constexpr bool reads = false, bias = false, normalizes = true, gates_per_head = false;
 
   template <class T>
   NMT_HOST_DEVICE static T write(const ChannelStep<T, U>& step, T) {

@@ -21,7 +21,7 @@ namespace nmt::units {
 struct Mlstm : PlainRow<Mlstm> {
   static constexpr int inputs = 2, planes = 2, scalars = 2, extras = 3, memory_vectors = 1,
                        memory_scalars = 1;
-  static constexpr bool bias = true;
+  static constexpr bool bias = true, gates_per_head = true;
 
   /// Forget gates start between 0.95 and 0.998.
   static double bias_start(int plane, double uniform) { return plane == 3 ? 3 + 3 * uniform : 0; }
@@ -47,6 +47,14 @@ struct Mlstm : PlainRow<Mlstm> {
     out.extra[0] = T(1) / (size < least ? least : size);
     out.extra[1] = along;
     out.extra[2] = input;
+  }
+
+  /// Not in the stabilized scale: i and f.
+  template <class T>
+  NMT_HOST_DEVICE static void gates(int, const HeadInput<const T>& in, const HeadOutput<T>&,
+                                    T* input, T* forget) {
+    *input = math::exp<T>(in.scalars[0]);
+    *forget = math::sigmoid<T>(in.scalars[1]);
   }
 
   template <class T>
