@@ -49,11 +49,16 @@ TEST(Model, gradient_along_a_direction) {
         for (std::int64_t i = 0; i < n; ++i) chosen.value.f32()[i] = keep[i] + step * direction[i];
         return model.evaluate(batch, smoothing).smoothed;
       };
+      const auto difference = [&](float step) { return (at(step) - at(-step)) / (2 * step); };
       const float step = 2e-4f;
-      const double measured = (at(step) - at(-step)) / (2 * step);
+      const double tolerance = 0.02 * std::abs(expected) + 0.02;
+      double measured = difference(step);
+      // Normalized heads with small outputs make the loss curved: without the error of order step^2
+      // (Richardson).
+      if (std::abs(measured - expected) > tolerance)
+        measured = (4 * difference(step / 2) - measured) / 3;
       at(0);
-      EXPECT_NEAR(measured, expected, 0.02 * std::abs(expected) + 0.02)
-          << text_of(spec) << ' ' << chosen.name;
+      EXPECT_NEAR(measured, expected, tolerance) << text_of(spec) << ' ' << chosen.name;
     }
   }
 }

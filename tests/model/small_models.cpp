@@ -1,5 +1,6 @@
 #include "tests/model/small_models.h"
 
+#include "kernels/recurrent/matrix_state.h"
 #include "model/architecture.h"
 #include "nn/unit_registry.h"
 
@@ -94,10 +95,13 @@ std::vector<ModelSpec> specs() {
     all.push_back(small("deep", unit));
     all.back().context_aware = true;
   }
-  for (const char* unit : {"gla", "mamba"}) {  // states in rows of a matrix
-    all.push_back(small("rnnsearch", unit));
-    all.push_back(small("block", unit));
-  }
+  for (const kernels::Unit& unit : kernels::matrix_units())
+    for (const Architecture& architecture : architectures()) {
+      const std::string type(architecture.name());
+      if (type == "deep") continue;  // above
+      all.push_back(small(type, unit.name));
+      if (architecture.readout == ReadoutKind::none) all.back().dim_emb = all.back().dim_rnn;
+    }
   for (const char* unit :
        {"ran", "elstm1"}) {  // an output that follows from the state; vectors of each position
     all.push_back(small("deep", unit));
