@@ -94,17 +94,13 @@ std::string Trainer::finished_on_all_ranks() {
 }
 
 // By the nearest stop rule that is known in advance; early stopping is none.
-Elapsed Trainer::elapsed() const {
-  Elapsed over;
-  if (spec_.max_minutes > 0) {
-    const double allowed = spec_.max_minutes * 60;
-    over.minutes = std::min(seconds() / allowed, 1.0);
-    over.done = (seconds() + validation_seconds_) / allowed;
-  }
+double Trainer::share_done() const {
+  double done = 0;
   for (const Period& period : after_)
-    over.done = std::max(over.done, period.measure(state_.progress) / period.count);
-  over.done = std::min(over.done, 1.0);
-  return over;
+    done = std::max(done, period.measure(state_.progress) / period.count);
+  if (spec_.max_minutes > 0)
+    done = std::max(done, (seconds() + validation_seconds_) / (spec_.max_minutes * 60));
+  return std::min(done, 1.0);
 }
 
 ExitStatus Trainer::run() {
@@ -163,16 +159,15 @@ ExitStatus Trainer::run() {
 // down by the clock does so by rank 0's.
 ExitStatus Trainer::agree(bool& over) {
   const ExitStatus signal = parts_.stop.pending();
-  over_ = elapsed();
+  done_ = schedule_.cools_down() ? share_done() : 0;
   Communicator& ranks = parts_.communicator;
   if (ranks.size() == 1) return signal;
   double votes[] = {signal == ExitStatus::terminated ? 1.0 : 0.0,
                     signal == ExitStatus::interrupted ? 1.0 : 0.0,
-                    over && ranks.rank() == 0 ? 1.0 : 0.0, ranks.rank() == 0 ? over_.done : 0.0,
-                    ranks.rank() == 0 ? over_.minutes : 0.0};
+                    over && ranks.rank() == 0 ? 1.0 : 0.0, ranks.rank() == 0 ? done_ : 0.0};
   ranks.all_reduce_sum(votes, std::size(votes));
   over = votes[2] > 0;
-  over_ = {votes[3], votes[4]};
+  done_ = votes[3];
   return votes[0] > 0   ? ExitStatus::terminated
          : votes[1] > 0 ? ExitStatus::interrupted
                         : ExitStatus::ok;
@@ -252,7 +247,7 @@ void Trainer::update() {
   state_.progress.labels += counts.target;
   rate_ =
       schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels},
-                     state_.stalls, over_);
+                     state_.stalls, done_);
   UpdateResult result = optimizer_.update(
       rate_, spec_.cost_type == CostType::ce_mean ? counts.sentences : counts.target);
   if (parts_.communicator.size() > 1) {

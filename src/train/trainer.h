@@ -80,7 +80,7 @@ class Trainer {
     std::int64_t target = 0, source = 0, sentences = 0;
   };
   Counts sum_over_ranks(Counts own);
-  Elapsed elapsed() const;
+  double share_done() const;
   ExitStatus agree(bool& over);
   void validate(bool counts);
   void begin_average();
@@ -116,7 +116,7 @@ class Trainer {
   Progress at_start_;              // progress at the start of this run, for the speed
   double seconds_before_ = 0;      // wall time of previous runs
   double rate_ = 0;                // of the last update
-  Elapsed over_;                   // for the learning rate of the next update
+  double done_ = 0;                // share of the training that is over, for the cool-down
   double interval_seconds_ = 0;    // computing time since the last display
   double validation_seconds_ = 0;  // of the last validation and save
   std::int64_t interval_source_ = 0, interval_target_ = 0;

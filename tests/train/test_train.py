@@ -29,22 +29,6 @@ class TrainTest(TrainingCase):
         self.assertLess(last, first / 4)
         self.assertIn("nmt-translate -m", done.stdout + done.stderr)
 
-    def test_schedule_follows_the_minutes(self):
-        """Warm-up and cool-down end with max-minutes, as the file of progress shows; without minutes, the warm-up goes on."""
-        common = ["--learn-rate", "0.01", "--schedule", "constant", "--lr-warmup", "1Mu", "--disp-freq", "1u", "--valid-freq", "0", "--save-freq", "0"]
-        minutes = 0.1
-        self.train("m", *common, "--lr-cooldown", "0.5", "--max-minutes", minutes, "--after", "0")
-        shown = [(e["seconds"] / (60 * minutes), e["learn_rate"] / 0.01, e["updates"]) for e in events(self.dir / "m", "display")]
-        self.assertGreater(len(shown), 20)
-        warm = lambda over, updates: min(1, max(updates / 1e6, (over - 0.1) / 0.1))
-        cool = lambda over: min(1, (1 - over) / 0.5)
-        for (before, *_), (over, rate, updates) in zip(shown, shown[1:]):  # an update chooses its rate between two lines
-            self.assertGreaterEqual(rate, warm(before, updates) * cool(over) - 1e-6)
-            self.assertLessEqual(rate, warm(over, updates) * cool(before) + 1e-6)
-        self.assertEqual(max(rate for _, rate, _ in shown), 1)
-        self.train("n", *common, "--after", "20u")
-        self.assertAlmostEqual(events(self.dir / "n", "display")[-1]["learn_rate"], 0.01 * 20e-6)
-
     def test_nothing_but_two_files(self):
         done = subprocess.run([BIN / "nmt-train", self.en, self.de, "--after", "12u"], cwd=self.dir, capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -128,15 +128,19 @@ std::string text_of(const ModelInfo& info, const TaskModel& model) {
   out += parts_text(inventory) + "\nmultiply-adds\n";
   for (const std::string& once : occasions(inventory))
     out += fmt::format("  per {:<12} {:>14}\n", once, grouped(inventory.products(once)));
-  return out +
-         fmt::format(
-             "\nmemory of training with {}, without activations\n  weights     {}\n  gradients   "
-             "{}\n  optimizer   {}\n  average     {}\n  total       {}\nmemory of {}\n  weights    "
-             " "
-             "{}\n",
-             info.optimizer, mebibytes(info.training.weights), mebibytes(info.training.gradients),
-             mebibytes(info.training.optimizer), mebibytes(info.training.average),
-             mebibytes(info.training.total()), model.use, mebibytes(info.decoding.weights));
+  const TrainingMemory& training = info.training;
+  out += fmt::format("\nmemory of training with {}, without activations\n", info.optimizer);
+  const auto line = [&](const char* name, std::int64_t bytes) {
+    out += fmt::format("  {:<12}{}\n", name, mebibytes(bytes));
+  };
+  line("weights", training.weights);
+  line("gradients", training.gradients);
+  line("optimizer", training.optimizer);
+  line("average", training.average);
+  line("total", training.total());
+  out += fmt::format("memory of {}\n", model.use);
+  line("weights", info.decoding.weights);
+  return out;
 }
 
 std::string json_of(const ModelInfo& info, const TaskModel& model) {

@@ -6,12 +6,6 @@
 #include <cmath>
 
 namespace nmt::train {
-namespace {
-
-// Of max_minutes: when a warm-up that is not over yet follows the clock, and for how long.
-constexpr double clock_start = 0.1, clock_length = 0.1;
-
-}  // namespace
 
 Schedule::Schedule(const TrainSpec& spec)
     : base_(spec.learn_rate),
@@ -53,15 +47,14 @@ Schedule::Schedule(const TrainSpec& spec)
   stall_start_ = start.back();
 }
 
-double Schedule::rate(const Progress& progress, const Stalls& stalls, Elapsed over) const {
+double Schedule::rate(const Progress& progress, const Stalls& stalls, double done) const {
   double rate = base_ * shape(progress), warm_up = 1.0;
   if (shape_ != RateSchedule::rnmt && warmup_)
-    warm_up = std::min(1.0, std::max(warmup_.measure(progress) / warmup_.count,
-                                     (over.minutes - clock_start) / clock_length));
+    warm_up = std::min(1.0, warmup_.measure(progress) / warmup_.count);
   rate *= warm_up;
   if (decay_ > 0) rate *= std::pow(decay_, decay_steps(progress, stalls));
   rate = std::max(rate, floor_ * warm_up);
-  if (cools_down()) rate *= std::clamp((1 - over.done) / cooldown_, 0.0, 1.0);
+  if (cools_down()) rate *= std::clamp((1 - done) / cooldown_, 0.0, 1.0);
   return std::ldexp(rate, -static_cast<int>(std::min<std::int64_t>(stalls.recoveries, 1000)));
 }
 

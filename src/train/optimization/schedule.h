@@ -14,18 +14,11 @@ struct Stalls {
   std::int64_t recoveries = 0;
 };
 
-/// How much of a training is over, from 0 to 1.
-struct Elapsed {
-  double done = 0;     ///< by the nearest stop rule that is known in advance; for a cool-down
-  double minutes = 0;  ///< of max_minutes; 0: no limit
-};
-
-/// The learning rate, a pure function of the progress, the stalls and the share that is over.
+/// The learning rate, a pure function of the progress and the stalls.
 ///   rate = max(learn_rate * shape * lr_decay^(decay steps), lr_floor) * warm-up * cool-down
 ///          * 1/2^(recoveries)
 /// warm-up: min(1, progress / lr_warmup), in the unit of lr_warmup (Marian's --lr-warmup). Not with
-/// rnmt+, which has its own. With max_minutes, at least (minutes / max_minutes - 0.1) / 0.1: a
-/// warm-up that a slow machine does not finish in a tenth of the time ends after a fifth.
+/// rnmt+, which has its own.
 /// shape:
 ///   constant  1
 ///   inv-sqrt  sqrt(d / max(d, progress)), d = lr_decay_inv_sqrt or, if empty, lr_warmup (Marian's
@@ -48,7 +41,8 @@ class Schedule {
   /// Errors (usage): a value is out of range.
   explicit Schedule(const TrainSpec& spec);
 
-  double rate(const Progress& progress, const Stalls& stalls, Elapsed over = {}) const;
+  /// `done`: the share of the training that is over, from 0 to 1; only a cool-down asks for it.
+  double rate(const Progress& progress, const Stalls& stalls, double done = 0) const;
   bool cools_down() const { return cooldown_ > 0; }
   /// Whether this number of consecutive stalled validations is a decay step of `stalled`, or the
   /// start of `epoch+stalled`.
