@@ -39,6 +39,7 @@ CATCHERS = {  # docs/design/architecture.md says why
     "src/app/train/training_text.cpp",
     "src/app/train/validation.cpp",
     "src/app/vocabulary/learn.cpp",
+    "src/app/workers.cpp",
     "src/config/option.cpp",
     "src/model/directory/model_directory.cpp",
     "src/serve/batcher.cpp",
