@@ -178,11 +178,13 @@ class DeviceMemory : public MemorySource {
     cudaFree(data);
   }
   [[noreturn]] void refuse(std::size_t bytes) override { cuda::refuse(device_.state(), bytes); }
-#ifndef NMT_EMULATED_DEVICE  // whose memory is the host's
-  bool is_on_host() const override {
-    return false;
-  }
+  Guard guard() const override {
+#ifdef NMT_EMULATED_DEVICE
+    return emulator::memory_guard();
+#else
+    return {};
 #endif
+  }
 
  private:
   CudaDevice& device_;

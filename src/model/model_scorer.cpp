@@ -34,6 +34,7 @@ class PartOfArena : public MemorySource {
     blocks_.erase(block);
     ++releases_;
   }
+  Guard guard() const override { return whole_.guard(); }
   bool has(const void* p) const {
     const auto* const at = static_cast<const char*>(p);
     return std::ranges::any_of(
@@ -143,6 +144,12 @@ class ModelDecoding : public Decoding {
     readout_rounded_ = {};
     state_ = mark_->state;
     turn_ = mark_->turn;
+    // No tensor has this memory now (mark()).
+    if (const Guard& guard = places_[turn_].arena.guard(); guard.gap > 0)
+      for (const std::vector<Var>& layer : state_)
+        for (const Var& state : layer)
+          guard.permit(reinterpret_cast<const char*>(state->value.f32()),
+                       static_cast<std::size_t>(state->value.elements()) * sizeof(float));
   }
 
   void restrict_to(const Candidates& candidates) override {

@@ -1,7 +1,6 @@
 #include "tensor/arena.h"
 
 #include "core/error.h"
-#include "tensor/guard.h"
 
 #include <algorithm>
 #include <bit>
@@ -42,7 +41,7 @@ bool is_free(const Block* block) {
 
 Arena::Arena(std::size_t growth, std::unique_ptr<MemorySource> source)
     : source_(source ? std::move(source) : std::make_unique<Heap>()),
-      gap_(source_->is_on_host() ? guard::gap : 0),
+      guard_(source_->guard()),
       growth_(dynamic_cast<Heap*>(source_.get()) ? std::max(growth, huge_page) : growth) {}
 
 Arena::~Arena() {
@@ -114,7 +113,7 @@ char* Arena::allocate_chunk(std::size_t bytes) {
 
 Block* Arena::allocate(std::size_t bytes) {
   const std::size_t size =
-      std::max(alignment, (bytes + alignment - 1) / alignment * alignment) + gap_;
+      std::max(alignment, (bytes + alignment - 1) / alignment * alignment) + guard_.gap;
   make_headers();  // first, since it can fail
   Block* block = find_free(size);
   if (block) {
@@ -133,7 +132,7 @@ Block* Arena::allocate(std::size_t bytes) {
     block->size = chunk;
     ++statistics_.system_allocations;
     statistics_.reserved += chunk;
-    if (gap_ > 0) guard::forbid(data, chunk);
+    if (guard_.gap > 0) guard_.forbid(data, chunk);
   }
   if (block->size - size >= alignment) {
     Block* rest = new_block();
@@ -147,8 +146,8 @@ Block* Arena::allocate(std::size_t bytes) {
     insert_free(rest);
   }
   block->references = 1;
-  if (gap_ > 0) guard::permit(block->data, bytes);
-  statistics_.in_use += block->size - gap_;
+  if (guard_.gap > 0) guard_.permit(block->data, bytes);
+  statistics_.in_use += block->size - guard_.gap;
   statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
   return block;
 }
@@ -172,8 +171,8 @@ void Arena::let_go() noexcept {
 }
 
 void Arena::free(Block* block) noexcept {
-  statistics_.in_use -= block->size - gap_;
-  if (gap_ > 0) guard::forbid(block->data, block->size);
+  statistics_.in_use -= block->size - guard_.gap;
+  if (guard_.gap > 0) guard_.forbid(block->data, block->size);
   if (Block* next = block->after; next && is_free(next)) {
     remove_free(next);
     block->size += next->size;
@@ -198,7 +197,7 @@ void Arena::trim() {
       Block* following = block->free_after;
       if (!block->before && !block->after) {
         remove_free(block);
-        if (gap_ > 0) guard::permit(block->data, block->size);
+        if (guard_.gap > 0) guard_.permit(block->data, block->size);
         source_->release(block->data);
         statistics_.reserved -= block->size;
         recycle(block);

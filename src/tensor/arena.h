@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tensor/guard.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +33,8 @@ class MemorySource {
   /// before it calls refuse().
   virtual char* allocate(std::size_t bytes) = 0;
   virtual void release(char* data) noexcept = 0;
-  /// Whether the host can access the memory: guards (guard.h) are for that alone.
-  virtual bool is_on_host() const { return true; }
+  /// How accesses to the memory outside of tensors are found.
+  virtual Guard guard() const { return host_guard; }
   /// Throws because there is no memory for so many bytes; std::bad_alloc by default.
   [[noreturn]] virtual void refuse(std::size_t) { throw std::bad_alloc(); }
 };
@@ -67,6 +69,8 @@ class Arena {
   /// Frees chunks without live blocks.
   void trim();
   const Statistics& statistics() const { return statistics_; }
+  /// That of its source, for arenas in memory of this one.
+  const Guard& guard() const { return guard_; }
 
  private:
   static constexpr int bins = 48;
@@ -82,7 +86,7 @@ class Arena {
   void free(Block* block) noexcept;
 
   std::unique_ptr<MemorySource> source_;
-  std::size_t gap_;  // bytes behind the tensor of a block (guard.h)
+  Guard guard_;
   std::size_t growth_;
   std::array<Block*, bins> free_{};
   std::vector<std::unique_ptr<Block>> blocks_;  // every header ever made

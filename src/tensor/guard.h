@@ -13,23 +13,24 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-// In builds with AddressSanitizer, an arena's tensors have a gap behind them, and the gaps and the
-// free blocks must not be accessed: a kernel of the CPU that leaves its tensor is an error there
-// instead of a wrong number somewhere else. Other builds have no gaps.
-namespace nmt::guard {
+namespace nmt {
 
+/// What an arena leaves behind its tensors and forbids to access: gaps and free blocks. A kernel
+/// that leaves its tensor is then an error there instead of a wrong number somewhere else. Without
+/// a gap, nothing is forbidden and the functions are not called.
+struct Guard {
+  std::size_t gap = 0;  ///< bytes, a multiple of an arena's alignment
+  void (*forbid)(const char* data, std::size_t bytes) = nullptr;
+  void (*permit)(const char* data, std::size_t bytes) = nullptr;
+};
+
+/// Of host memory: AddressSanitizer sees kernels of the CPU. Other builds have no gaps.
 #ifdef NMT_GUARDED
-inline constexpr std::size_t gap = 64;
-inline void forbid(const char* data, std::size_t bytes) {
-  __asan_poison_memory_region(data, bytes);
-}
-inline void permit(const char* data, std::size_t bytes) {
-  __asan_unpoison_memory_region(data, bytes);
-}
+inline constexpr Guard host_guard{
+    64, [](const char* data, std::size_t bytes) { __asan_poison_memory_region(data, bytes); },
+    [](const char* data, std::size_t bytes) { __asan_unpoison_memory_region(data, bytes); }};
 #else
-inline constexpr std::size_t gap = 0;
-inline void forbid(const char*, std::size_t) {}
-inline void permit(const char*, std::size_t) {}
+inline constexpr Guard host_guard{};
 #endif
 
-}  // namespace nmt::guard
+}  // namespace nmt

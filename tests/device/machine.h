@@ -35,6 +35,7 @@ class LimitedMemory : public MemorySource {
       if (address == data) used_ -= bytes, address = nullptr;
     source_->release(data);
   }
+  Guard guard() const override { return source_->guard(); }
   [[noreturn]] void refuse(std::size_t bytes) override {
     source_->refuse(bytes);
     throw std::bad_alloc();

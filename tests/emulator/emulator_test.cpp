@@ -13,6 +13,7 @@
 #include <numeric>
 #include <vector>
 
+#include <emulator.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -113,6 +114,35 @@ TEST_F(Emulator, StrayAccessesAreCaught) {
     EXPECT_THAT(message_of(stray), testing::HasSubstr("which is neither device nor shared memory"));
   EXPECT_THAT(message_of([&] { read_askew(cuda_, x, out); }),
               testing::HasSubstr("which is not a multiple of 4"));
+}
+
+// Between two tensors of one allocation, behind the last one, and in memory that is free.
+TEST_F(Emulator, AccessesBetweenTensorsAreCaught) {
+  if (!with_hooks) GTEST_SKIP() << "needs hooks in kernels";
+  Arena arena(1 << 16, device_.memory_source());
+  const auto tensor = [&](std::size_t floats) { return arena.allocate(floats * sizeof(float)); };
+  const auto values = [](const Block* block) { return reinterpret_cast<float*>(block->data); };
+  Block* const x = tensor(64);
+  for (const int n : {16, 33}) {
+    Block* const out = tensor(static_cast<std::size_t>(n));
+    Block* const next = tensor(16);
+    copy(cuda_, false, n, values(x), values(out));
+    EXPECT_THAT(message_of([&] { copy(cuda_, true, n, values(x), values(out)); }),
+                testing::HasSubstr("writes 4 bytes of device memory, 0 past the end of a tensor"));
+    arena.release(next);
+    EXPECT_THAT(message_of([&] { copy(cuda_, false, 16, values(x), values(next)); }),
+                testing::HasSubstr("past the end of a tensor"));
+    arena.release(out);
+  }
+  EXPECT_EQ(arena.statistics().system_allocations, 1);
+  // What runs later, when the arena may have changed, is not checked.
+  emulator::counters().late_streams = true;
+  Block* const late = tensor(16);
+  copy(cuda_, false, 16, values(x), values(late));
+  arena.release(late);
+  device_.synchronize();
+  emulator::counters().late_streams = false;
+  arena.release(x);
 }
 
 TEST_F(Emulator, UndefinedBehaviorIsCaught) {

@@ -49,6 +49,7 @@ struct Running {
   std::uint32_t warp_epoch =
       0;  ///< barriers of the thread's warp so far, those of the block among them
   Region stack;
+  bool is_late = false;  ///< the launch runs after the call that made it
 };
 extern constinit thread_local Running running;
 

@@ -141,12 +141,12 @@ TEST(Arena, nothing_beside_a_tensor_is_accessible) {
 
 TEST(Arena, asks_for_no_more_than_it_needs_where_a_whole_chunk_is_refused) {
   Arena arena(1 << 16, std::make_unique<Limited>(100000));
-  const auto gap = std::int64_t{guard::gap} / 4;
+  const auto gap = std::int64_t{host_guard.gap} / 4;
   const Tensor first(arena, Shape{10});  // a chunk of 65,536 bytes, and 34,464 are left
   const Tensor second(arena, Shape{16368 - 2 * gap});
   EXPECT_EQ(arena.statistics().reserved, 65536u);
   const Tensor third(arena, Shape{8000});
-  EXPECT_EQ(arena.statistics().reserved, 65536u + 32000u + guard::gap);
+  EXPECT_EQ(arena.statistics().reserved, 65536u + 32000u + host_guard.gap);
   EXPECT_THROW(Tensor(arena, Shape{4096}), std::bad_alloc);
 }
 

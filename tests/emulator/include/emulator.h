@@ -26,6 +26,10 @@
 struct dim3;
 enum cudaError_t : int;
 
+namespace nmt {
+struct Guard;
+}
+
 namespace nmt::emulator {
 
 constexpr int max_threads = 1024, warp_size = 32;
@@ -108,6 +112,10 @@ struct Counters {
   std::int64_t accesses = 0;  ///< of kernels, but to their stacks; 0 without hooks
 };
 Counters& counters();
+
+/// Of arenas in device memory: what an arena forbids, no kernel accesses that runs at its launch.
+/// Later ones, those of graphs too, are not checked: the arena may have changed before they run.
+const Guard& memory_guard();
 
 /// The block's shared variable with this key.
 void* shared_memory(const void* key, std::size_t bytes);

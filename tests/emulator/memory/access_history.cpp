@@ -123,4 +123,33 @@ void AccessHistory::note(std::size_t begin, std::size_t bytes, Access access, co
   }
 }
 
+void AccessHistory::forbid(std::size_t begin, std::size_t bytes) {
+  if (permitted_.empty())
+    permitted_.assign(pages_.size() * page_bytes / line_bytes, std::uint8_t{line_bytes});
+  std::fill_n(permitted_.begin() + static_cast<std::ptrdiff_t>(begin / line_bytes),
+              (bytes + line_bytes - 1) / line_bytes, std::uint8_t{0});
+}
+
+void AccessHistory::permit(std::size_t begin, std::size_t bytes) {
+  if (permitted_.empty()) return;
+  const auto end = std::fill_n(permitted_.begin() + static_cast<std::ptrdiff_t>(begin / line_bytes),
+                               bytes / line_bytes, std::uint8_t{line_bytes});
+  if (bytes % line_bytes != 0) *end = static_cast<std::uint8_t>(bytes % line_bytes);
+}
+
+bool AccessHistory::are_permitted(std::size_t begin, std::size_t bytes) const {
+  for (std::size_t at = begin; at < begin + bytes;) {
+    const std::size_t to = std::min((at / line_bytes + 1) * line_bytes, begin + bytes);
+    if ((to - 1) % line_bytes >= permitted_[at / line_bytes]) return false;
+    at = to;
+  }
+  return true;
+}
+
+std::size_t AccessHistory::after_permitted(std::size_t begin) const {
+  std::size_t line = begin / line_bytes;
+  while (line > 0 && permitted_[line] == 0) --line;
+  return begin - std::min(begin, line * line_bytes + permitted_[line]);
+}
+
 }  // namespace nmt::emulator

@@ -39,6 +39,16 @@ class AccessHistory {
   /// the message.
   void note(std::size_t begin, std::size_t bytes, Access access, const void* address, bool shared);
 
+  /// Forbids to access these bytes, or permits it again. `begin` is a multiple of 64, and forbidden
+  /// bytes end at one.
+  void forbid(std::size_t begin, std::size_t bytes);
+  void permit(std::size_t begin, std::size_t bytes);
+  bool permits(std::size_t begin, std::size_t bytes) const {
+    return permitted_.empty() || are_permitted(begin, bytes);
+  }
+  /// Bytes from the last permitted one before `begin`, or from the region's begin.
+  std::size_t after_permitted(std::size_t begin) const;
+
  private:
   /// One cell for 1 << shift bytes: the largest power of two, up to 16, at whose multiples all
   /// accesses so far began and ended.
@@ -51,7 +61,12 @@ class AccessHistory {
 
   static void prepare(Page& page, std::size_t begin, std::size_t end);
 
+  bool are_permitted(std::size_t begin, std::size_t bytes) const;
+
+  static constexpr std::size_t line_bytes = 64;
+
   std::vector<Page> pages_;
+  std::vector<std::uint8_t> permitted_;  // of each line, so many first bytes; none: all
 };
 
 }  // namespace nmt::emulator

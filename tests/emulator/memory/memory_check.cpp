@@ -3,6 +3,7 @@
 // for a kernel's thread:
 // - It accesses its own stack, device memory, pinned memory and its block's shared memory, within
 //   their bounds; what it accesses as one number of 2, 4, 8 or 16 bytes is at a multiple of that.
+// - It accesses no memory of an arena that no tensor has.
 // - It reads shared memory only where a thread has written.
 // - Two threads access the same byte, one of them writing, only with a barrier in between (of the
 //   block, or of the warp when they share one); from two blocks only with barriers of blocks in
@@ -13,6 +14,7 @@
 #include "dry/dry_run.h"
 #include "memory/access_history.h"
 #include "running.h"
+#include "tensor/guard.h"
 
 #include <array>
 #include <cstdint>
@@ -27,6 +29,11 @@ namespace nmt::emulator {
 
 void note_atomic(const void*, std::size_t) {}
 void forget(const Region&) {}
+
+const Guard& memory_guard() {
+  static constexpr Guard none;
+  return none;
+}
 
 #else
 
@@ -59,8 +66,13 @@ void check_region(const Region& region, const char* address, std::size_t bytes, 
         fmt::format("{} {} {} bytes at the end of {} bytes of {} memory, {} past its begin",
                     thread_name(), name_of(access), bytes, region.size(),
                     shared ? "shared" : "device", address - region.begin));
-  history_of(region).note(static_cast<std::size_t>(address - region.begin), bytes, access, address,
-                          shared);
+  AccessHistory& history = history_of(region);
+  const auto begin = static_cast<std::size_t>(address - region.begin);
+  if (!history.permits(begin, bytes) && !running.is_late)
+    abort_launch(fmt::format("{} {} {} bytes of device memory, {} past the end of a tensor",
+                             thread_name(), name_of(access), bytes,
+                             history.after_permitted(begin)));
+  history.note(begin, bytes, access, address, shared);
 }
 
 extern "C" char __executable_start, end;
@@ -107,6 +119,33 @@ void note_atomic(const void* address, std::size_t bytes) {
 void forget(const Region& region) {
   histories.erase(region.begin);
   found_of(region.begin) = {};
+}
+
+namespace {
+
+// Calls change(history, begin) of the region that holds `data`.
+template <class Change>
+void change_permission(const char* data, Change&& change) {
+  if (is_dry()) return;
+  const Region region = device_region(data);
+  if (region.begin) change(history_of(region), static_cast<std::size_t>(data - region.begin));
+}
+
+}  // namespace
+
+const Guard& memory_guard() {
+  static constexpr Guard guard{64,
+                               [](const char* data, std::size_t bytes) {
+                                 change_permission(data, [&](AccessHistory& history, auto begin) {
+                                   history.forbid(begin, bytes);
+                                 });
+                               },
+                               [](const char* data, std::size_t bytes) {
+                                 change_permission(data, [&](AccessHistory& history, auto begin) {
+                                   history.permit(begin, bytes);
+                                 });
+                               }};
+  return guard;
 }
 
 #endif

@@ -17,6 +17,12 @@
 
 namespace nmt::emulator {
 
+// Marks the launches in its scope as late.
+struct Late {
+  Late() { running.is_late = true; }
+  ~Late() { running.is_late = false; }
+};
+
 // A launch with copies of its arguments, each 16-byte aligned.
 struct Kernel {
   Kernel() = default;
@@ -42,6 +48,7 @@ struct Kernel {
     std::vector<void*> pointers;
     for (std::vector<Piece>& argument : copies) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
+    const Late late;
     return start(name, grid, block, pointers.data(), shared, cooperative);
   }
   struct alignas(16) Piece {
