@@ -41,7 +41,8 @@ void batched_products(Parity& p, bool packed) {
     for (const std::int64_t rows : {1, 3, 31}) {
       p.sizes("rows {} groups {} planes {} k {} n {}", rows, w.groups, w.planes, w.k, w.n);
       const std::int64_t in = w.groups * w.k, out = w.groups * w.planes * w.n;
-      const auto x = p.floats(rows * in), weight = p.floats(in * w.ld), y = p.floats(rows * out);
+      const auto x = p.floats(rows * in), weight = p.floats(in * w.ld), y = p.floats(rows * out),
+                 sum = p.floats(rows * out);
       const auto dx = p.floats(rows * in), dweight = p.floats(in * w.ld);
       const std::int64_t size = packed_batched_size(w.product(), w.k, w.n),
                          back = packed_batched_size(w.input_gradient(), w.n, w.k);
@@ -52,12 +53,16 @@ void batched_products(Parity& p, bool packed) {
               pack_batched(on, w.product(), false, w.k, w.n, weight(on), w.ld, forward(on));
               gemm_packed_batched(on, w.product(), rows, w.n, w.k, x(on), in, forward(on), false,
                                   y(on), out);
+              gemm_packed_batched(on, w.product(), rows, w.n, w.k, x(on), in, forward(on), true,
+                                  sum(on), out);
               pack_batched(on, w.input_gradient(), true, w.n, w.k, weight(on), w.ld, backward(on));
               gemm_packed_batched(on, w.input_gradient(), rows, w.k, w.n, y(on), out, backward(on),
                                   true, dx(on), in);
             } else {
               gemm_batched(on, w.product(), false, false, rows, w.n, w.k, x(on), in, weight(on),
                            w.ld, 0.0f, y(on), out);
+              gemm_batched(on, w.product(), false, false, rows, w.n, w.k, x(on), in, weight(on),
+                           w.ld, 1.0f, sum(on), out);
               gemm_batched(on, w.input_gradient(), false, true, rows, w.k, w.n, y(on), out,
                            weight(on), w.ld, 0.0f, dx(on), in);
               gemm_batched(on, w.weight_gradient(), true, false, w.k, w.n, rows, x(on), in, y(on),

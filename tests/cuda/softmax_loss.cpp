@@ -68,9 +68,13 @@ std::vector<ParityRow> softmax_loss_parity() {
        [](Parity& p) {
          for (const std::int64_t rows : {1, 3, 33})
            for (const std::int64_t vocabulary : {1, 3, 31, 33, 257, 3000}) {
-             p.sizes("rows {} vocabulary {}", rows, vocabulary);
-             const auto logits = p.floats(rows * vocabulary, 40.0f), out = p.floats(rows);
-             p.run([&](const auto& on) { log_sum_exp(on, rows, vocabulary, logits(on), out(on)); });
+             // Far from 0: exponentials are relative to the maximum.
+             for (const float mean : {40.0f, -200.0f}) {
+               p.sizes("rows {} vocabulary {} mean {}", rows, vocabulary, mean);
+               const auto logits = p.floats(rows * vocabulary, mean), out = p.floats(rows);
+               p.run(
+                   [&](const auto& on) { log_sum_exp(on, rows, vocabulary, logits(on), out(on)); });
+             }
            }
        }},
   };

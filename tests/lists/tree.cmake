@@ -9,4 +9,6 @@ foreach(ranks 1 2)
   add_test(NAME cuda.replays_${ranks} COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/bench/simulate_graphs.py
                                               --ranks ${ranks} --check 95)
 endforeach()
+# The texts of planted faults are still in the kernels.
+add_test(NAME cuda.faults COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/dev/plant_faults.py --list)
 add_test(NAME cuda.rules COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tree/check_kernels.py ${CMAKE_SOURCE_DIR})

@@ -152,16 +152,18 @@ void check_packed_of_each(Parity& p, Precision precision) {
     p.sizes("{}: m {} n {} k {}", name_of(precision), s.m, s.n, s.k);
     const std::int64_t stride = packed_size(s.k, s.n) + 8;
     const auto x = p.floats(s.m * s.k), weights = p.floats(count * s.k * s.n),
-               y = p.floats(count * s.m * s.n), rows = p.floats(5 * s.k),
-               packed = p.scratch(0, count * stride), copy = p.scratch(0, s.m * s.k);
+               y = p.floats(count * s.m * s.n), of_floats = p.floats(count * s.m * s.n),
+               rows = p.floats(5 * s.k), packed = p.scratch(0, count * stride),
+               copy = p.scratch(0, s.m * s.k);
     const auto ids = p.integers(5, static_cast<std::int32_t>(s.n));
     const auto rows_rounded =
         p.values(std::vector<Bfloat16>(static_cast<std::size_t>(rounds ? 5 * s.k : 0)), false);
     p.run(
         [&](const Cpu& on) {
           for (std::int64_t i = 0; i < count; ++i)
-            multiply_rounded(s, bits, {x(on), s.k}, {weights(on) + i * s.k * s.n, s.n}, 0.0f,
-                             y(on) + i * s.m * s.n, s.n);
+            for (float* const to : {y(on), of_floats(on)})
+              multiply_rounded(s, bits, {x(on), s.k}, {weights(on) + i * s.k * s.n, s.n}, 0.0f,
+                               to + i * s.m * s.n, s.n);
           for (std::int64_t i = 0; i < 5 * s.k; ++i) {
             const float value = weights(on)[i % s.k * s.n + ids(on)[i / s.k]];
             rows(on)[i] = static_cast<float>(rounded(value, bits));
@@ -180,6 +182,8 @@ void check_packed_of_each(Parity& p, Precision precision) {
             left = {nullptr, to};
           }
           gemm_packed_of_each(on, count, s.m, s.n, s.k, left, packed(table), stride, y(table));
+          gemm_packed_of_each(on, count, s.m, s.n, s.k, x(table), packed(table), stride,
+                              of_floats(table));
           if (rounds)
             gather_packed_rounded(on, 5, s.k, ids(table), packed(table), rows(table),
                                   rows_rounded(table));
