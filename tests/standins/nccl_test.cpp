@@ -149,7 +149,7 @@ TEST_F(Collectives, OfALostRankDoNotHoldTheirEnd) {
     char* const memory = source->allocate(n * sizeof(float));
     auto* const values = reinterpret_cast<float*>(memory);
     {
-      Nccl nccl(device, id, 0, 2);
+      Nccl nccl(device, id, 0, 2, 0);
       EXPECT_TRUE(other_was_fine());
       nccl.wait_at_most(0.3);
       device.clear(values, n * sizeof(float));
