@@ -23,8 +23,8 @@ concept HeadGates = U::rows == 0 && requires(const units::HeadInput<const float>
   U::gates(1, in, out, gate, gate);
 };
 template <class U>
-concept ChannelGates = U::rows >
-0 && requires(const units::ChannelStep<float, U>& step, float g) {
+concept ChannelGates = (U::rows > 0) &&
+                       requires(const units::ChannelStep<float, U>& step, float g) {
   U::gates(step, g, g, g);
 };
 
