@@ -26,7 +26,7 @@ GTEST_FILTER='-Vocabulary.MillionBytesOfNoTextAreQuick:Vocabulary.C*BytesAre*OrH
 
 configure_and_build asan-ubsan {core,config,tensor,kernels,text,serve,autograd,data,nn,model,search,train,eval,tasks,app,library,fuzz,cuda_emulated,emulator,device_emulated}_tests
 echo "== unit tests, address and undefined-behavior sanitizers"
-NMT_FUZZ_SECONDS=${NMT_FUZZ_SECONDS:-12} ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
+NMT_FUZZ_SECONDS=${NMT_FUZZ_SECONDS:-6} ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
 
 configure_and_build release
 echo "== unit tests"
