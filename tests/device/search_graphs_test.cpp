@@ -89,8 +89,8 @@ constexpr int repetitions = 4;
 
 TEST_P(SearchGraphs, GraphsChangeNoBitOfLongSearches) {
   Sources sources = random_sentences(3, 5, source_size, 4);
-  sources[1].assign(21, 5);
-  sources[3].assign(33, 7);
+  sources[1].assign(14, 5);
+  sources[3].assign(25, 7);
   EndlessModels endless(GetParam());
   Models ending(DeviceKind::cuda, GetParam());
   ending.freeze();
