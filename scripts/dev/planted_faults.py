@@ -446,6 +446,8 @@ DECODING = [
         ("best_of_parts.end", "end = begin + columns < width ? begin + columns : width;\n  const float* const x = rows + row * width;",
          "end = begin + columns < width ? begin + columns - 1 : width;\n  const float* const x = rows + row * width;",
          "the last column of a part is left out", "top_k_of_parts"),
+        ("best_of_parts.aligned", "launch(by_fours(width, x) ? best_of_parts_kernel<4>", "launch(width > 3 ? best_of_parts_kernel<4>",
+         "loads of four numbers at addresses that are not aligned", "top_k_of_parts"),
         ("best_of_parts.skip", "(value != value || !skipped.has(i + e))", "(value != value || !skipped.has(i))",
          "tokens beside a skipped one are skipped", "top_k_of_parts"),
         ("best_of_parts.nan", "(value != value || !skipped.has(i + e))", "!skipped.has(i + e)",

@@ -113,7 +113,7 @@ TEST_F(Emulator, StrayAccessesAreCaught) {
         std::function<void()>([&] { copy(cuda_, false, 33, x, ours.data()); })})
     EXPECT_THAT(message_of(stray), testing::HasSubstr("which is neither device nor shared memory"));
   EXPECT_THAT(message_of([&] { read_askew(cuda_, x, out); }),
-              testing::HasSubstr("which is not a multiple of 4"));
+              testing::HasSubstr("is not a multiple of its type's alignment"));
 }
 
 // Between two tensors of one allocation, behind the last one, and in memory that is free.
@@ -150,7 +150,13 @@ TEST_F(Emulator, UndefinedBehaviorIsCaught) {
   index_local(cuda_, 3, out);
   divide_and_shift(cuda_, 1, 3, out);
   EXPECT_EQ(host(out, 1).front(), 9.0f);
+  float* four = floats(ascending(8));
+  read_vector(cuda_, 4, four, out);
+  EXPECT_EQ(host(out, 1).front(), 13.0f);
   if (!with_hooks) return;
+  EXPECT_THAT(message_of([&] { read_vector(cuda_, 1, four, out); }),
+              testing::AllOf(testing::HasSubstr("is not a multiple of its type's alignment at "),
+                             testing::HasSubstr("faulty.cu")));
   EXPECT_THAT(message_of([&] { index_local(cuda_, 4, out); }),
               testing::HasSubstr("thread (0,0,0) of block (0,0,0): an index that its array does"));
   EXPECT_THAT(message_of([&] { divide_and_shift(cuda_, 0, 3, out); }),

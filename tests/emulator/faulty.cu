@@ -90,6 +90,11 @@ __global__ void askew_kernel(const float* x, float* out) {
   out[0] = *reinterpret_cast<const float*>(reinterpret_cast<const char*>(x) + 2);
 }
 
+__global__ void vector_kernel(int first, const float* x, float* out) {
+  const float4 four = *reinterpret_cast<const float4*>(x + first);
+  out[0] = four.x + four.w;
+}
+
 __global__ void local_kernel(int i, float* out) {
   float values[4] = {out[0], 2, 3, out[0]};
   out[0] = values[i];
@@ -279,6 +284,9 @@ void share_word(const Cuda& cuda, WordFault fault, float* x, float* out) {
 }
 void read_askew(const Cuda& cuda, const float* x, float* out) {
   launch(askew_kernel, 1, 1, 0, cuda, x, out);
+}
+void read_vector(const Cuda& cuda, int first, const float* x, float* out) {
+  launch(vector_kernel, 1, 1, 0, cuda, first, x, out);
 }
 void index_local(const Cuda& cuda, int i, float* out) {
   launch(local_kernel, 1, 1, 0, cuda, i, out);

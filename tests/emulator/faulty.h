@@ -89,6 +89,8 @@ enum class WordFault {
 void share_word(const Cuda& cuda, WordFault fault, float* x, float* out);
 /// Reads a number at x + 2 bytes.
 void read_askew(const Cuda& cuda, const float* x, float* out);
+/// out[0] = x[first] + x[first + 3], from one load of 16 bytes.
+void read_vector(const Cuda& cuda, int first, const float* x, float* out);
 /// out[0] = element i of a local array of four.
 void index_local(const Cuda& cuda, int i, float* out);
 /// out[0] = 1 / divisor + (1 << bits).

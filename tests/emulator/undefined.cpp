@@ -1,7 +1,7 @@
-// What a kernel computes although C++ does not define it. g++ -fsanitize=bounds,shift,
-// integer-divide-by-zero calls a function where it finds that; the functions are defined here, and
-// no sanitizer is linked. The names and the first argument are those of UBSan's runtime (LLVM
-// compiler-rt, ubsan_handlers.h).
+// What a kernel computes although C++ does not define it. g++ -fsanitize=alignment,
+// bounds,shift,integer-divide-by-zero calls a function where it finds that; the functions are
+// defined here, and no sanitizer is linked. The names and the first argument are those of UBSan's
+// runtime (LLVM compiler-rt, ubsan_handlers.h).
 
 #include "running.h"
 
@@ -35,6 +35,9 @@ void undefined(const void* place, const char* what) {
 using nmt::emulator::undefined;
 
 extern "C" {
+void __ubsan_handle_type_mismatch_v1(void* place, void*) {
+  undefined(place, "an access at an address that is not a multiple of its type's alignment");
+}
 void __ubsan_handle_out_of_bounds(void* place, void*) {
   undefined(place, "an index that its array does not have");
 }

@@ -2,7 +2,7 @@
 // calls a hook before each access; the hooks are defined here, and no sanitizer is linked. Rules
 // for a kernel's thread:
 // - It accesses its own stack, device memory, pinned memory and its block's shared memory, within
-//   their bounds; what it accesses as one number of 2, 4, 8 or 16 bytes is at a multiple of that.
+//   their bounds.
 // - It accesses no memory of an arena that no tensor has.
 // - It reads shared memory only where a thread has written.
 // - Two threads access the same byte, one of them writing, only with a barrier in between (of the
@@ -77,7 +77,7 @@ void check_region(const Region& region, const char* address, std::size_t bytes, 
 
 extern "C" char __executable_start, end;
 
-void check(const void* pointer, std::size_t bytes, Access access, std::size_t alignment = 1) {
+void check(const void* pointer, std::size_t bytes, Access access) {
   // The linker may use a kernel's copy of an inline function, with its hooks, for the program's
   // other threads too.
   if (!running.has_device) return;
@@ -90,9 +90,6 @@ void check(const void* pointer, std::size_t bytes, Access access, std::size_t al
   }
   if (running.stack.has(address)) return;
   ++counters().accesses;
-  if (reinterpret_cast<std::uintptr_t>(pointer) % alignment != 0)
-    abort_launch(fmt::format("{} {} {} bytes at {}, which is not a multiple of {}", thread_name(),
-                             name_of(access), bytes, pointer, alignment));
   for (const SharedMemory& memory : shared_memories())
     if (memory.region.has(address))
       return is_dry() ? void() : check_region(memory.region, address, bytes, access, true);
@@ -159,10 +156,10 @@ using nmt::emulator::check;
 
 #define NMT_HOOKS(bytes)                        \
   void __tsan_read##bytes(void* p) {            \
-    check(p, bytes, Access::read, bytes);       \
+    check(p, bytes, Access::read);              \
   }                                             \
   void __tsan_write##bytes(void* p) {           \
-    check(p, bytes, Access::write, bytes);      \
+    check(p, bytes, Access::write);             \
   }                                             \
   void __tsan_unaligned_read##bytes(void* p) {  \
     check(p, bytes, Access::read);              \
@@ -171,10 +168,10 @@ using nmt::emulator::check;
     check(p, bytes, Access::write);             \
   }                                             \
   void __tsan_volatile_read##bytes(void* p) {   \
-    check(p, bytes, Access::read, bytes);       \
+    check(p, bytes, Access::read);              \
   }                                             \
   void __tsan_volatile_write##bytes(void* p) {  \
-    check(p, bytes, Access::write, bytes);      \
+    check(p, bytes, Access::write);             \
   }
 
 extern "C" {
