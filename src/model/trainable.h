@@ -61,6 +61,9 @@ class Trainable {
   virtual void begin_update() {}
   /// Called when memory ran out: the batches of the update follow again, in smaller parts.
   virtual void restart_update() {}
+  /// Called when an update was not finite, and after the return to an older checkpoint that follows
+  /// several of them: the tensors of for_each_state() may be what overflowed. They begin again.
+  virtual void forget_states() {}
 };
 
 }  // namespace nmt

@@ -265,6 +265,7 @@ void Trainer::update() {
                     state_.progress.updates + 1, result.gradient_norm, state_.bad_updates,
                     bad_updates_allowed),
         true);
+    parts_.model.forget_states();
     if (state_.bad_updates >= bad_updates_allowed) recover(result.gradient_norm);
     return;
   }

@@ -148,6 +148,7 @@ void Trainer::recover(double norm) {
   ++returns_;
   const TrainingState before = state_;
   load();
+  parts_.model.forget_states();
   state_.stalls.recoveries = recoveries;
   if (discarded) {  // the store keeps the best checkpoint, which may be newer
     state_.best = before.best;

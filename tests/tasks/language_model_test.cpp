@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -142,6 +143,26 @@ TEST(LanguageModel, CarriedStatesAreOneLongSequence) {
     scored -= sum(model.log_probabilities(window(4, 6, 9), state));
     EXPECT_NEAR(scored, whole, 1e-4 * whole) << unit;
     EXPECT_EQ(state.position, 15);
+  }
+}
+
+// States that overflowed spoil the windows that follow until they begin again, as in a new model.
+TEST(LanguageModel, ForgottenStatesAreThoseOfANewModel) {
+  for (const auto& [unit, taps] : {std::pair{"lstm", 0}, {"slstm", 0}, {"lrn", 4}}) {
+    test::Engine engine(1);
+    ModelSpec spec = small(unit);
+    spec.convolution = taps;
+    LanguageModel model(spec, vocabulary, engine.context, 3, 4);
+    Batch second = window(4, 7, 7);
+    model.for_each_state([](const std::string&, Tensor& t) {
+      std::fill_n(t.f32(), t.elements(), std::numeric_limits<float>::quiet_NaN());
+    });
+    EXPECT_FALSE(std::isfinite(accumulate(model, second))) << unit;
+    EXPECT_FALSE(std::isfinite(accumulate(model, second))) << unit;
+    model.forget_states();
+    const double again = accumulate(model, second);
+    second.first_step = 0;
+    EXPECT_EQ(again, accumulate(model, second)) << unit;
   }
 }
 

@@ -121,6 +121,13 @@ class FakeValidator : public Validator {
   bool higher_is_better_;
 };
 
+// A model that counts how often its states begin again.
+struct CountingModel : Model {
+  using Model::Model;
+  void forget_states() override { ++forgotten; }
+  int forgotten = 0;
+};
+
 // A training from scratch or, given a store with a checkpoint, resumed.
 struct Training {
   explicit Training(const TrainSpec& spec, FakeStore& store_used, Validator* validator = nullptr,
@@ -145,7 +152,7 @@ struct Training {
   }
   FakeStore& store;
   test::Engine engine;
-  Model model;
+  CountingModel model;
   FakeSource source;
   Reporter reporter{""};
   Heartbeat heartbeat{"testing"};

@@ -21,6 +21,7 @@ TEST_F(TrainerTest, SkipsAnUpdateThatIsNotFinite) {
   EXPECT_EQ(run.trainer.state().progress.updates, 40);
   EXPECT_EQ(run.trainer.state().batches, 41);
   EXPECT_EQ(run.trainer.state().stalls.recoveries, 0);
+  EXPECT_EQ(run.model.forgotten, 1);
   for (const auto& [name, values] : store.weights)
     for (float value : values) ASSERT_TRUE(std::isfinite(value)) << name;
 }
@@ -41,6 +42,7 @@ TEST_F(TrainerTest, GoesBackAtHalfTheRateAfterThree) {
   };
   EXPECT_EQ(run(), ExitStatus::ok);
   EXPECT_EQ(run.trainer.state().stalls.recoveries, 1);
+  EXPECT_EQ(run.model.forgotten, 4);  // three skipped updates and the return
   ASSERT_GT(seen.size(), 13u);
   EXPECT_EQ(seen[12], 13);
   EXPECT_EQ(seen[13], 9);  // the batch after the checkpoint of update 8

@@ -156,6 +156,19 @@ void LanguageModel::restart_update() {
       copy_rows(context_, before_update_[k][v], streams_[k][v]);
 }
 
+void LanguageModel::forget_states() {
+  for (std::size_t k = 0; k < streams_.size(); ++k) {
+    const kernels::Unit& unit = layers_[k].unit();
+    for (std::size_t v = 0; v < streams_[k].size(); ++v) {  // after the states, a convolution's
+      const int state = static_cast<int>(v);
+      const float start = state < unit.states ? unit.state_start(state) : 0.0f;
+      dispatch(context_, [&](const auto& backend) {
+        kernels::fill(backend, streams_[k][v].f32(), streams_[k][v].elements(), start);
+      });
+    }
+  }
+}
+
 void LanguageModel::for_each_state(const Visit& visit) {
   for (std::size_t k = 0; k < streams_.size(); ++k)
     for (std::size_t v = 0; v < streams_[k].size(); ++v)

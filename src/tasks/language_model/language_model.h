@@ -49,6 +49,7 @@ class LanguageModel : public Trainable {
   void for_each_state(const Visit& visit) override;
   void begin_update() override;
   void restart_update() override;
+  void forget_states() override;
 
   /// log p(target_out) of every real position [T*B], 0 where the mask is 0, without dropout.
   /// `state` is that before the batch and becomes that after it; sentences that end earlier keep
