@@ -3,8 +3,6 @@
 #include "core/error.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 namespace nmt::app {
 
@@ -32,13 +30,6 @@ bool LineInput::next(std::string& line) {
   ++lines_;
   bytes_ += std::ssize(line) + 1;
   return true;
-}
-
-void LineInput::expect_other(const std::string& output) const {
-  std::error_code none;
-  if (is_file() && std::filesystem::is_regular_file(output, none) &&
-      std::filesystem::equivalent(reader_->name(), output, none))
-    fail(ExitStatus::usage, "output: {} is the input; name another file", output);
 }
 
 void LineInput::warn() const {

@@ -28,8 +28,6 @@ class LineInput : public LineSource {
   bool is_file() const { return reader_ && reader_->is_regular_file(); }
   std::int64_t lines() const { return lines_; }  ///< read so far
   std::int64_t bytes() const { return bytes_; }  ///< read so far, each line with its LF
-  /// Error (usage): `output` is the regular file that is read.
-  void expect_other(const std::string& output) const;
   /// Logs the irregularities of the lines so far, one warning per kind.
   void warn() const;
 

@@ -1,17 +1,11 @@
 #include "app/page.h"
 
 #include "app/pages/embedded.h"
-#include "app/train/directory_store.h"
 #include "core/error.h"
 #include "core/nlohmann.h"
 
-#include <filesystem>
-#include <map>
-
 namespace nmt::app {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string_view file(std::string_view name) {
   for (const auto& [known, text] : pages::files)
@@ -50,34 +44,6 @@ std::string make_page(std::string_view template_name, const nlohmann::ordered_js
 
 std::string json_text(const nlohmann::ordered_json& data) {
   return data.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-void check_outputs(const std::string& model, std::initializer_list<NamedOutput> outputs) {
-  // What cannot be resolved is refused where it is opened.
-  const auto resolved = [](const std::string& path) {
-    std::error_code error;
-    const fs::path full = fs::absolute(path, error);
-    const fs::path found = fs::weakly_canonical(full, error);
-    return error ? full : found;
-  };
-  const fs::path directory = resolved(model);
-  std::map<fs::path, const char*> named;
-  for (const auto& [option, path] : outputs) {
-    if (path.empty()) continue;
-    const fs::path file = resolved(path);
-    std::error_code error;
-    if (!fs::exists(file, error) || fs::is_regular_file(file, error)) {
-      const auto [before, is_new] = named.emplace(file, option);
-      if (!is_new)
-        fail(ExitStatus::usage, "{} and {}: both are {}; name two files", before->second, option,
-             path);
-    }
-    const fs::path within = file.lexically_relative(directory);
-    const std::string first = within.empty() ? "" : within.begin()->string();
-    if (belongs_to_model(first))
-      fail(ExitStatus::usage, "{}: {} is a file of the model {}; name another one", option, path,
-           model);
-  }
 }
 
 PageOutput::PageOutput(const std::string& page, const std::string& json) : page_(page) {

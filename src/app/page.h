@@ -2,7 +2,6 @@
 
 #include "core/file.h"
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,15 +17,6 @@ std::string make_page(std::string_view template_name, const nlohmann::ordered_js
 
 /// Serializes JSON with a final newline; always valid UTF-8.
 std::string json_text(const nlohmann::ordered_json& data);
-
-/// An option that names a file to be written; "": none.
-struct NamedOutput {
-  const char* option;
-  const std::string& path;
-};
-/// Errors (usage): two outputs are one file; an output is a file of the model directory (a page or
-/// another new file in it is none).
-void check_outputs(const std::string& model, std::initializer_list<NamedOutput> outputs);
 
 /// The outputs of a page: HTML (--output) and, if requested, its data (--json). Opened before the
 /// work, so that an invalid name is reported immediately. Errors: as AtomicFile.

@@ -1,4 +1,5 @@
 #include "app/line_input.h"
+#include "app/outputs.h"
 #include "core/error.h"
 #include "library/lines.h"
 #include "library/log_level.h"
@@ -155,7 +156,7 @@ std::int64_t Translator::translate_file(const std::string& input, const std::str
   expect_file("input", input);
   expect_file("output", output);
   app::LineInput lines(input, {});
-  lines.expect_other(output);
+  app::check_outputs({{input}, impl_->shared->directories}, {{"output", output}});
   LineWriter writer(output);
   const std::lock_guard lock(impl_->shared->one_call);
   impl_->open.on_batch(library::stop_between_batches(stop));

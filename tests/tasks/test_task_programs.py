@@ -89,4 +89,43 @@ with tempfile.TemporaryDirectory() as folder:
     assert code == 2 and f"is a tagger; expected a language model" in err, (code, err)
     for program in ("nmt-report", "nmt-convert"):
         assert "translation or language model" in run(program, "--help")[1].replace("\n", " "), program
+
+    # An output is neither an input nor a file of the model, and a file beside the model does not stop its training.
+    text = file("read.txt", "\n".join(lines) + "\n")
+    translation, text_model, tagger, classifier = models.values()
+    jobs = [["nmt-translate", "-m", translation, "-i", text, "-o"], ["nmt-explain", "-m", translation, "-i", text, "-o"],
+            ["nmt-explain", "-m", translation, "-i", text, "-o", os.path.join(folder, "page.html"), "--json"],
+            ["nmt-score", translation, text, target, "-o"], ["nmt-score", translation, source, text, "-o"], ["nmt-score", text_model, text, "-o"],
+            ["nmt-tag", tagger, "-i", text, "-o"], ["nmt-tag", tagger, "--evaluate", text, "-o"],
+            ["nmt-classify", classifier, "-i", text, "-o"], ["nmt-classify", classifier, "--evaluate", text, "-o"]]  # fmt: skip
+    vocabulary = next(str(path) for path in pathlib.Path(translation).glob("*.spm"))
+    inspect = ["nmt-vocab", "inspect", vocabulary, "--encode", "-i", text, "-o"]
+
+    def bytes_of(path):
+        with open(path, "rb") as f:
+            return f.read()
+
+    def refused(job, output, words):
+        before = bytes_of(output)
+        code, _, err = run(*job, output)
+        assert code == 2 and output in err and words in err and err.count("\n") == 1, (job, output, code, err)
+        assert bytes_of(output) == before, (job, output)
+
+    for job in [*jobs, inspect]:
+        refused(job, text, "is the input; name another file")
+    refused(inspect, vocabulary, "is the input; name another file")
+    for job in jobs:
+        model = next(part for part in job if part in models.values())
+        refused(job, os.path.join(model, "config.json"), f"is a file of the model {model}")
+    code, _, err = run("nmt-convert", translation, os.path.join(translation, "checkpoints/int8"), "--no-check")
+    assert code == 2 and "is a file of the model" in err, err
+    for command in (["nmt-report", translation, "-o", os.path.join(translation, "report.html")],
+                    ["nmt-convert", translation, os.path.join(translation, "int8"), "--no-check"]):  # fmt: skip
+        code, _, err = run(*command)
+        assert code == 0, err
+    again = ["nmt-train", *data["translation"], "--model", translation, *small]
+    code, _, err = run(*again, "--after", "3u")
+    assert code == 0, err
+    code, _, err = run(*again, "--no-reload")
+    assert code == 2 and "contains other files" in err, err
 print("passed")

@@ -107,7 +107,7 @@ class Averages(unittest.TestCase):
         self.refused(2, "nmt-average", "-m", self.home / "missing", "-o", never, says=["missing"])
         self.refused(2, "nmt-average", "-m", self.model, says=["-o"])
         self.refused(2, "nmt-average", "-m", self.model, "-o", self.other, says=["other", "exists"])
-        self.refused(2, "nmt-average", "-m", self.model, "-o", self.model / "mean", says=["lies in the model directory"])
+        self.refused(2, "nmt-average", "-m", self.model, "-o", self.model / "checkpoints/mean", says=["is a file of the model"])
         mixed = self.home / "mixed"
         shutil.copytree(self.model, mixed, symlinks=True)
         shutil.rmtree(mixed / "checkpoints/30")

@@ -1,5 +1,6 @@
 #include "app/average/average.h"
 
+#include "app/outputs.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "model/directory/average.h"
@@ -7,7 +8,6 @@
 #include "model/directory/write_model.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <set>
 #include <utility>
@@ -51,14 +51,6 @@ std::vector<StoredCheckpoint> chosen(const AverageSpec& spec, const ModelDirecto
   return all;
 }
 
-bool lies_in(const std::string& path, const std::string& folder) {
-  namespace fs = std::filesystem;
-  const fs::path inner = fs::weakly_canonical(path), outer = fs::weakly_canonical(folder);
-  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first ==
-             outer.end() &&
-         inner != outer;
-}
-
 }  // namespace
 
 std::vector<std::int64_t> average(const AverageSpec& spec) {
@@ -68,11 +60,7 @@ std::vector<std::int64_t> average(const AverageSpec& spec) {
   if ((spec.last > 0) + (spec.best > 0) + !spec.checkpoints.empty() > 1)
     fail(ExitStatus::usage, "last, best and checkpoints exclude each other");
   const ModelDirectory directory = ModelDirectory::open(spec.model);
-  if (lies_in(spec.output, spec.model))
-    fail(ExitStatus::usage,
-         "output: {} lies in the model directory {}, which could then not be resumed; name a "
-         "directory elsewhere",
-         spec.output, spec.model);
+  check_outputs({{}, {spec.model}}, {{"output", spec.output}});
   if (directory.weights() != Dtype::f32)
     fail(ExitStatus::usage,
          "model: {} has {} weights, expected float32; average the original model and convert the "

@@ -2,6 +2,7 @@
 
 #include "app/common_options.h"
 #include "app/convert/convert_check.h"
+#include "app/outputs.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -101,6 +102,7 @@ void convert(const ConvertSpec& spec) {
   if (to != Dtype::f32 && directory.weights() != Dtype::f32)
     fail(ExitStatus::usage, "model: {} has {} weights; {} weights are made from float32",
          spec.model, precision_name(directory.weights()), name_of(spec.precision));
+  check_outputs({{}, {spec.model}}, {{"output", spec.output}});
   expect_new(spec.output);
   const StoredShortlist shortlist = stored_shortlist(spec, directory);
   nlohmann::ordered_json info{{"converted-to", name_of(spec.precision)}};

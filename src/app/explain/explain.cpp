@@ -4,6 +4,7 @@
 #include "app/compute.h"
 #include "app/explain/explanation.h"
 #include "app/line_input.h"
+#include "app/outputs.h"
 #include "app/page.h"
 #include "config/fields.h"
 #include "core/error.h"
@@ -65,7 +66,8 @@ std::vector<config::Option> fields(ExplainSpec& spec) {
 
 void explain(const ExplainSpec& spec) {
   if (spec.model.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
-  check_outputs(spec.model, {{"output", spec.output}, {"json", spec.json}, {"gates", spec.gates}});
+  check_outputs({{spec.input}, {spec.model}},
+                {{"output", spec.output}, {"json", spec.json}, {"gates", spec.gates}});
   Compute compute(spec.compute);
   log::info("{}", compute.describe("nmt-explain"));
   const std::unique_ptr<Arena> arena = compute.new_arena();

@@ -1,6 +1,7 @@
 #include "app/report/report.h"
 
 #include "app/common_options.h"
+#include "app/outputs.h"
 #include "app/page.h"
 #include "app/report/training_history.h"
 #include "core/error.h"
@@ -21,7 +22,7 @@ std::vector<config::Option> fields(ReportSpec& spec) {
 void report(const ReportSpec& spec) {
   if (spec.model.empty())
     fail(ExitStatus::usage, "no model directory given; usage: nmt-report DIR");
-  check_outputs(spec.model, {{"output", spec.output}, {"json", spec.json}});
+  check_outputs({{}, {spec.model}}, {{"output", spec.output}, {"json", spec.json}});
   PageOutput output(spec.output, spec.json);
   const nlohmann::ordered_json data = training_report(spec.model, spec.worst);
   output.write(make_page("report.html", data), data);

@@ -1,5 +1,6 @@
 #include "app/score/score.h"
 
+#include "app/outputs.h"
 #include "app/progress.h"
 #include "app/score/text_scoring.h"
 #include "core/error.h"
@@ -61,6 +62,7 @@ PairScorer::Totals score(const ScoreSpec& spec) {
          spec.files.empty() ? "none" : fmt::format("{}", fmt::join(spec.files, ", ")));
   LineReader source_reader = LineReader::open(spec.files[0]),
              target_reader = LineReader::open(spec.files[1]);
+  check_outputs({spec.files, spec.models.models}, {{"output", spec.output}});
   LineWriter writer(spec.output);
   OpenScorer open(spec, "nmt-score");
   ReaderLines sources(source_reader), targets(target_reader);

@@ -1,6 +1,7 @@
 #include "app/score/text_scoring.h"
 
 #include "app/compute.h"
+#include "app/outputs.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/file.h"
@@ -145,6 +146,7 @@ void score_text(const ScoreSpec& spec) {
   const std::vector<std::string>& models = spec.models.models;
   for (const std::string& model : models) ModelDirectory::open(model).require(Task::language_model);
   const Text text = read(spec.files);
+  check_outputs({spec.files, models}, {{"output", spec.output}});
   LineWriter writer(spec.output);
   ComputeSpec where = spec.compute;
   where.precision = decoding_precision(where.precision, models);

@@ -3,6 +3,7 @@
 #include "app/common_options.h"
 #include "app/compute.h"
 #include "app/line_input.h"
+#include "app/outputs.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -96,6 +97,7 @@ void check(const TagSpec& spec) {
 
 void tag(const TagSpec& spec) {
   check(spec);
+  check_outputs({{spec.input, spec.evaluate}, {spec.model}}, {{"output", spec.output}});
   LineWriter writer(spec.output);
   Compute compute(spec.compute);
   log::info("{}", compute.describe("nmt-tag"));

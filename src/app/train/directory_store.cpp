@@ -73,7 +73,8 @@ DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, b
                                const std::string& start_anew)
     : path_(std::move(path)), keep_last_(keep_last), keep_best_(keep_best) {
   if (path_.empty()) fail(ExitStatus::usage, "model: no directory given");
-  refuse_foreign(path_);
+  // Whoever puts other files beside a model, such as a report, can still resume its training.
+  if (overwrite || !ModelDirectory::is_there(path_)) refuse_foreign(path_);
   std::error_code error;
   fs::exists(path_, error) ? require_writable(path_) : require_room_for(path_);
   if (!overwrite && ModelDirectory::is_there(path_)) directory_ = ModelDirectory::open(path_);

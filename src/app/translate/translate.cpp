@@ -1,6 +1,7 @@
 #include "app/translate/translate.h"
 
 #include "app/line_input.h"
+#include "app/outputs.h"
 #include "app/progress.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -129,7 +130,7 @@ void OpenTranslator::trim(int lane) {
 TranslateResult translate(const TranslateSpec& spec) {
   check(spec.models);
   LineInput input(spec.input, spec.text);
-  input.expect_other(spec.output);
+  check_outputs({{spec.input}, spec.models.models}, {{"output", spec.output}});
   LineWriter writer(spec.output);
   OpenTranslator open(spec, "nmt-translate");
   ProgressLine progress(spec.input);

@@ -1,5 +1,6 @@
 #include "app/vocabulary/inspect.h"
 
+#include "app/outputs.h"
 #include "core/error.h"
 #include "nmt/vocabulary.h"
 #include "search/line_writer.h"
@@ -100,6 +101,7 @@ void inspect_vocabulary(const InspectVocabularySpec& spec) {
   if (spec.ids && !spec.encode && !spec.decode)
     fail(ExitStatus::usage, "--ids requires --encode or --decode");
   const Vocabulary vocabulary = Vocabulary::load(spec.model);
+  check_outputs({{spec.model, spec.input}, {}}, {{"output", spec.output}});
   LineWriter writer(spec.output);
   if (spec.encode || spec.decode) {
     const PieceText pieces(vocabulary);

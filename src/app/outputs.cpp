@@ -1,0 +1,65 @@
+#include "app/outputs.h"
+
+#include "app/train/directory_store.h"
+#include "core/error.h"
+
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+namespace nmt::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What cannot be resolved is refused where it is opened.
+fs::path resolved(const std::string& path) {
+  std::error_code error;
+  const fs::path full = fs::absolute(path, error);
+  const fs::path found = fs::weakly_canonical(full, error);
+  return error ? full : found;
+}
+
+bool is_regular(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+void check_against_files(const JobInputs& read, const NamedOutput& output) {
+  if (!is_regular(output.path)) return;
+  std::error_code error;
+  for (const std::string& input : read.files)
+    if (is_regular(input) && fs::equivalent(input, output.path, error))
+      fail(ExitStatus::usage, "{}: {} is the input; name another file", output.option, output.path);
+}
+
+void check_against_models(const JobInputs& read, const NamedOutput& output) {
+  const fs::path path = resolved(output.path);
+  for (const std::string& model : read.models) {
+    const fs::path within = path.lexically_relative(resolved(model));
+    const std::string first = within.empty() ? "" : within.begin()->string();
+    if (belongs_to_model(first))
+      fail(ExitStatus::usage, "{}: {} is a file of the model {}; name another one", output.option,
+           output.path, model);
+  }
+}
+
+}  // namespace
+
+void check_outputs(const JobInputs& read, std::initializer_list<NamedOutput> outputs) {
+  std::map<fs::path, const char*> named;
+  for (const NamedOutput& output : outputs) {
+    if (output.path.empty() || output.path == "-") continue;
+    std::error_code error;
+    if (!fs::exists(output.path, error) || is_regular(output.path)) {
+      const auto [before, is_new] = named.emplace(resolved(output.path), output.option);
+      if (!is_new)
+        fail(ExitStatus::usage, "{} and {}: both are {}; name two files", before->second,
+             output.option, output.path);
+    }
+    check_against_files(read, output);
+    check_against_models(read, output);
+  }
+}
+
+}  // namespace nmt::app
