@@ -1,5 +1,5 @@
-#include "app/line_input.h"
-#include "app/outputs.h"
+#include "app/files/line_input.h"
+#include "app/files/outputs.h"
 #include "core/error.h"
 #include "library/lines.h"
 #include "library/log_level.h"

@@ -1,6 +1,6 @@
 #include "app/average/average.h"
 
-#include "app/outputs.h"
+#include "app/files/outputs.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "model/directory/average.h"

@@ -1,7 +1,7 @@
 #include "app/bleu/bleu.h"
 
 #include "app/bleu/bleu_report.h"
-#include "app/line_input.h"
+#include "app/files/line_input.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/number_text.h"

@@ -2,7 +2,7 @@
 
 #include "app/common_options.h"
 #include "app/convert/convert_check.h"
-#include "app/outputs.h"
+#include "app/files/outputs.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/log.h"

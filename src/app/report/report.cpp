@@ -1,7 +1,7 @@
 #include "app/report/report.h"
 
 #include "app/common_options.h"
-#include "app/outputs.h"
+#include "app/files/outputs.h"
 #include "app/page.h"
 #include "app/report/training_history.h"
 #include "core/error.h"

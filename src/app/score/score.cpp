@@ -1,6 +1,6 @@
 #include "app/score/score.h"
 
-#include "app/outputs.h"
+#include "app/files/outputs.h"
 #include "app/progress.h"
 #include "app/score/text_scoring.h"
 #include "core/error.h"

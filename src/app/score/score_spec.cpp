@@ -1,7 +1,7 @@
 #include "app/score/score_spec.h"
 
 #include "app/common_options.h"
-#include "app/line_input.h"
+#include "app/files/line_input.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/file.h"

@@ -1,7 +1,7 @@
 #include "app/score/text_scoring.h"
 
 #include "app/compute.h"
-#include "app/outputs.h"
+#include "app/files/outputs.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/file.h"

@@ -2,8 +2,8 @@
 
 #include "app/common_options.h"
 #include "app/compute.h"
-#include "app/line_input.h"
-#include "app/outputs.h"
+#include "app/files/line_input.h"
+#include "app/files/outputs.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/log.h"

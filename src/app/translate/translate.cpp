@@ -1,7 +1,7 @@
 #include "app/translate/translate.h"
 
-#include "app/line_input.h"
-#include "app/outputs.h"
+#include "app/files/line_input.h"
+#include "app/files/outputs.h"
 #include "app/progress.h"
 #include "core/file.h"
 #include "core/log.h"

@@ -1,6 +1,6 @@
 #include "app/vocabulary/inspect.h"
 
-#include "app/outputs.h"
+#include "app/files/outputs.h"
 #include "core/error.h"
 #include "nmt/vocabulary.h"
 #include "search/line_writer.h"

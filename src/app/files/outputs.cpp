@@ -1,4 +1,4 @@
-#include "app/outputs.h"
+#include "app/files/outputs.h"
 
 #include "app/train/directory_store.h"
 #include "core/error.h"

@@ -1,4 +1,4 @@
-#include "app/line_input.h"
+#include "app/files/line_input.h"
 
 #include "core/error.h"
 
