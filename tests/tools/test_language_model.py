@@ -284,6 +284,25 @@ class LanguageModelTest(unittest.TestCase):
         self.assertEqual(report["runs"][0]["data"]["tokens"], sum(len(line.split()) + 1 for line in self.text.read_text().splitlines()))
         self.assertIn("</html>", (self.dir / "r.html").read_text(encoding="utf-8"))
 
+    def test_scores_that_are_not_finite(self):
+        damaged = self.dir / "not-finite"
+        self.train("not-finite", "--after", "2u")
+        lines = ["a b", "c d", "a h"]  # the state after h is not finite
+        data = (damaged / "latest").resolve() / "model.safetensors"
+        raw = bytearray(data.read_bytes())
+        (size,) = struct.unpack("<Q", raw[:8])
+        header = json.loads(raw[8:8 + size])
+        row = 12 * 4 * words_of(damaged).index("h")
+        begin = 8 + size + header["decoder.embedding"]["data_offsets"][0] + row
+        raw[begin:begin + 4] = struct.pack("<f", math.nan)
+        data.write_bytes(raw)
+        text = self.dir / "not-finite.txt"
+        text.write_text("\n".join(lines) + "\n")
+        for options in ([], ["--summary", "perplexity"]):
+            done = run("nmt-score", damaged, text, *options, status=1)
+            self.assertEqual(done.stdout, "")
+            self.assertRegex(done.stderr.splitlines()[-1], r"^error: .*not-finite.txt: line [123]: the score of .* is -?nan: .*--context line")
+
     def test_bad_input(self):
         dirty = self.dir / "dirty.txt"
         dirty.write_bytes(b"\xef\xbb\xbfa b c\r\n\n  \na \xff b\na\x00b c\n" + b"c d e f g h\n" * 40 + b"last line")

@@ -336,6 +336,25 @@ TEST_F(OptimizerTest, MomentsWithoutGradientsBecomeZero) {
   EXPECT_EQ(first_moments, 2);
 }
 
+// At the limits of what check() allows.
+TEST_F(OptimizerTest, WeightsWithoutGradientsStayAsTheyAre) {
+  constexpr double least = 1e-30, most = 0.99999994;
+  const std::vector<double> start = flat(false);
+  for (const auto& [name, params] : {std::pair{"adam", std::vector<double>{most, most, least}},
+                                     {"adamw", {most, most, least, 0.0}},
+                                     {"adadelta", {most, least}},
+                                     {"adagrad", {least}},
+                                     {"sgd", {most}}}) {
+    TrainSpec spec;
+    spec.optimizer = parse_enum<UpdateRule>(name, "optimizer");
+    spec.optimizer_params = params;
+    Optimizer::check(spec);
+    Optimizer optimizer(spec, parameters, context);
+    for (int t = 0; t < 3; ++t) ASSERT_TRUE(optimizer.update(0.1, 1).applied) << name;
+    EXPECT_EQ(flat(false), start) << name;
+  }
+}
+
 TEST_F(OptimizerTest, RefusesWhatItDoesNotKnow) {
   TrainSpec spec;
   spec.optimizer = UpdateRule::adam;
@@ -346,6 +365,9 @@ TEST_F(OptimizerTest, RefusesWhatItDoesNotKnow) {
   for (const auto& [name, params] : {std::pair{"adadelta", std::vector<double>{0.95, 0.0}},
                                      {"adadelta", {0.9, 1e-6, 1}},
                                      {"adagrad", {-1}},
+                                     {"adagrad", {1e-40}},
+                                     {"adam", {0.9, 0.98, 1e-46}},
+                                     {"adam", {0.9, 0.99999999}},
                                      {"sgd", {1.0}},
                                      {"sgd", {-0.1}},
                                      {"adamw", {0.9, 0.9, 1e-9, -1}}}) {

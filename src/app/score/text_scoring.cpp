@@ -76,8 +76,14 @@ std::vector<LineScore> scores_of(const std::string& directory, const ScoreSpec& 
   settings.parts = spec.parts;
   std::vector<LineScore> scores =
       score_lines(loaded.model(), loaded.vocabulary(), text.lines, settings);
-  std::int64_t words = 0, tokens = 0, unknown = 0, sentences = 0;
+  std::int64_t words = 0, tokens = 0, unknown = 0, sentences = 0, number = 0;
   for (const LineScore& score : scores) {
+    ++number;
+    if (!std::isfinite(score.log_probability))
+      fail(ExitStatus::failed,
+           "{}: line {}: the score of {} is {}: a weight or a state is not finite; try --context "
+           "line, or train with a lower learn-rate, with layer-normalization, or with another unit",
+           text.name, number, directory, score.log_probability);
     words += score.words;
     tokens += score.tokens;
     unknown += score.unknown;

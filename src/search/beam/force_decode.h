@@ -18,7 +18,7 @@ struct ForcedScore {
 /// Scores targets[i] (ids without </s>) as the translation of sources[i], step by step with the
 /// scorer that the search uses, as one batch; a pair leaves the batch when its </s> has been
 /// scored. bos and eos are ids of the target vocabulary. Errors (failed): different numbers of
-/// sources and targets; an id outside the vocabulary; the scorer returns NaN or infinity.
+/// sources and targets; an id outside the vocabulary; the scorer returns NaN or +infinity.
 std::vector<ForcedScore> force_decode(StepScorer& scorer,
                                       std::span<const std::vector<std::int32_t>> sources,
                                       std::span<const std::vector<std::int32_t>> targets,

@@ -60,12 +60,16 @@ const Kind& kind_of(UpdateRule rule) {
   NMT_FAIL("optimizer {} has no numbers", name_of(rule));
 }
 
+// The kernels compute in float32: what is 1 there is refused, and so is an epsilon that is near 0,
+// also after its factor sqrt(1 - beta2), since 0/0 is the update of a weight without a gradient.
 void check(const Number& number, double value) {
-  const bool fits = number.range == Range::below_one  ? value >= 0 && value < 1
-                    : number.range == Range::positive ? value > 0
+  constexpr double least = 1e-30;
+  const bool fits = number.range == Range::below_one
+                        ? value >= 0 && static_cast<float>(value) < 1.0f
+                    : number.range == Range::positive ? value >= least
                                                       : value >= 0;
-  const char* allowed = number.range == Range::below_one  ? "not in [0, 1)"
-                        : number.range == Range::positive ? "not above 0"
+  const char* allowed = number.range == Range::below_one  ? "not in [0, 1) in float32"
+                        : number.range == Range::positive ? "not at least 1e-30"
                                                           : "below 0";
   if (!fits || !std::isfinite(value))
     fail(ExitStatus::usage, "optimizer-params: {} is {}, {}", number.name, value, allowed);
