@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -296,6 +297,10 @@ class LanguageModelTest(unittest.TestCase):
         begin = 8 + size + header["decoder.embedding"]["data_offsets"][0] + row
         raw[begin:begin + 4] = struct.pack("<f", math.nan)
         data.write_bytes(raw)
+        manifest = data.with_name("manifest.json")
+        record = json.loads(manifest.read_text())
+        record["files"][data.name]["crc32"] = zlib.crc32(raw)
+        manifest.write_text(json.dumps(record))
         text = self.dir / "not-finite.txt"
         text.write_text("\n".join(lines) + "\n")
         for options in ([], ["--summary", "perplexity"]):
