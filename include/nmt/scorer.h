@@ -50,7 +50,8 @@ class Scorer {
   /// Errors: as Translator::ensemble.
   static Scorer ensemble(const std::vector<std::string>& models, const ScorerOptions& options = {});
   /// A scorer with the loaded models, the threads and the lock of a translator. Either may be
-  /// destroyed first. Errors (usage): as Translator::with.
+  /// destroyed first. Errors (usage): as Translator::with; the translator has a language model
+  /// (lm).
   explicit Scorer(const Translator& translator, const ScorerOptions& options = {});
   Scorer(Scorer&&) noexcept;
   Scorer& operator=(Scorer&&) noexcept;

@@ -88,8 +88,9 @@ class Translator {
                              const TranslatorOptions& options = {});
   /// Another translator with the loaded models, the threads and the lock of this one, and other
   /// options of the search. Either may be destroyed first. max_length, pieces_in, device, workers,
-  /// cpu_threads, precision, weights and ensemble are those of this translator. Errors (usage): as
-  /// the constructor; one of these is set to another value.
+  /// cpu_threads, precision, weights, ensemble, and the settings lm, lm-weight, recurrences and
+  /// cuda-graphs are those of this translator. Errors (usage): as the constructor; one of these is
+  /// set to another value.
   Translator with(const TranslatorOptions& options) const;
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, Union
 
 from . import _nmt
 from ._options import settings_of
-from .errors import NotFoundError, UsageError
+from .errors import DataError, NotFoundError, UsageError
 
 Path = Union[str, "os.PathLike[str]"]
 Result = TypeVar("Result")
@@ -176,10 +176,16 @@ def as_lines(name: str, lines: Any) -> list[str]:
     if isinstance(lines, (str, bytes)):
         raise TypeError(f"{name}: a single {type(lines).__name__}; expected a list of str")
     texts: list[str] = list(lines)
-    for line in texts:
+    for number, line in enumerate(texts, 1):
         if not isinstance(line, str):
             raise TypeError(f"{name}: contains {type(line).__name__}; expected str: raw text, not "
                             "tokens")
+        try:
+            line.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(f"{name}: line {number}: {line[error.start]!r} at position "
+                            f"{error.start} is half of a character, as errors='surrogateescape' "
+                            "reads invalid UTF-8") from None
     return texts
 
 

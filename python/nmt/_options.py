@@ -10,6 +10,11 @@ from typing import Any
 from .errors import UsageError
 
 
+#: Other names that the programs give an option.
+OTHER_NAMES = {"batch-size": "mini-batch", "beam": "beam-size", "devices": "device",
+               "threads": "cpu-threads"}
+
+
 def words_of(name: str, value: Any) -> list[str]:
     """The value as the words of a command line."""
     if isinstance(value, bool):
@@ -25,7 +30,7 @@ def words_of(name: str, value: Any) -> list[str]:
 
 def settings_of(options: Mapping[str, Any]) -> dict[str, str]:
     """Options as the library takes them. None leaves the default."""
-    settings = {}
+    settings: dict[str, str] = {}
     for name, value in options.items():
         if value is None:
             continue
@@ -33,7 +38,11 @@ def settings_of(options: Mapping[str, Any]) -> dict[str, str]:
         is_list = not isinstance(value, (str, os.PathLike))
         if is_list and any(word.split() != [word] for word in words):
             raise UsageError(f"{name}: a value of a list cannot be empty or contain white space")
-        settings[name.replace("_", "-")] = " ".join(words)
+        option = name.replace("_", "-")
+        option = OTHER_NAMES.get(option, option)
+        if option in settings:
+            raise UsageError(f"{name}: another name of {option.replace('-', '_')}; give one of them")
+        settings[option] = " ".join(words)
     return settings
 
 

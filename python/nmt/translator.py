@@ -221,14 +221,15 @@ class Translator:
         """The translator with these parameters, and which results are wanted."""
         refuse(call, others, UNSUPPORTED)
         beam = beam_size or int(self._settings.get("beam-size", 4))
-        if not 1 <= num_hypotheses <= beam:
+        if not hasattr(num_hypotheses, "__index__") or not 1 <= num_hypotheses <= beam:
             raise UsageError(f"{call}: num_hypotheses={num_hypotheses}; expected 1 to the beam size "
                              f"{beam}")
         changes = settings_of({
             "beam_size": beam_size, "length_penalty": length_penalty, "normalize": normalize,
             "coverage_penalty": coverage_penalty, "alignment": alignment,
             "allow_unk": None if disable_unk is None else not disable_unk,
-            "n_best": True if num_hypotheses > 1 else None,
+            "n_best": True if num_hypotheses > 1 else
+                      False if "n-best" in self._settings else None,
             "max_length_factor": None if max_decoding_length is None else 0,
             "max_length_offset": max_decoding_length})
         changes.update(batch_settings(call, max_batch_size, batch_type))

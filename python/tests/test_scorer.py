@@ -34,6 +34,16 @@ def test_translations_have_their_scores(scorer, translator, lines):
             assert np.isclose(one.log_probs[0], other.log_prob, rtol=1e-5)
 
 
+def test_a_language_model_is_refused(model, corpus, tmp_path, pairs):
+    program("nmt-train", "--task", "language-model", corpus / "train.de", "--vocabs",
+            model / "vocab.spm", "--model", tmp_path / "lm", "--after", "2u", "--dim-emb", 8,
+            "--dim-rnn", 8, "--quiet")
+    translator = nmt.Translator(model, lm=tmp_path / "lm", lm_weight=0.5)
+    assert translator.translate_batch(pairs[0][:2])
+    with pytest.raises(nmt.UsageError, match="adds the language model .*lm to its scores"):
+        translator.score_batch(pairs[0][:2], pairs[1][:2])
+
+
 def test_n_best_lists(scorer, pairs):
     sources, targets = pairs[0][:4], [pairs[1][:3], [], pairs[1][3:4], pairs[1][:2]]
     lists = scorer.score_batch(sources, targets)

@@ -144,6 +144,16 @@ def test_two_names_of_an_option(model, lines):
                 loader(model, **options)
 
 
+def test_other_names_of_options(model, lines):
+    expected = nmt.Translator(model, beam_size=8, mini_batch=3).translate_batch(
+        lines[:10], num_hypotheses=8)
+    translator = nmt.Translator(model, beam=8, batch_size=3)
+    assert translator.translate_batch(lines[:10], num_hypotheses=8) == expected
+    assert translator.translate_batch(lines[:10], num_hypotheses=8, max_batch_size=2) == expected
+    with pytest.raises(nmt.UsageError, match="beam: another name of beam_size"):
+        nmt.Translator(model, beam_size=8, beam=8)
+
+
 def test_attention_and_alignment(translator, lines):
     results = translator.translate_batch(lines, return_attention=True, alignment="subword")
     for line, result in zip(lines, results):
@@ -279,6 +289,9 @@ def test_files(translator, model, corpus, tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert stats.num_examples == (corpus / "test.en").read_bytes().count(b"\n")
     assert stats.total_time_in_ms > 0
+    nmt.Translator(model, n_best=True, beam_size=2).translate_file(corpus / "test.en",
+                                                                   tmp_path / "three")
+    assert (tmp_path / "three").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 def test_errors(translator, model, tmp_path):
@@ -293,6 +306,7 @@ def test_errors(translator, model, tmp_path):
     with pytest.raises(nmt.Error, match="config.json"):
         nmt.Translator(tmp_path)
     for parameters, name in (({"beam_size": 0}, "beam"), ({"num_hypotheses": 5}, "num_hypotheses"),
+                             ({"num_hypotheses": 2.0}, "num_hypotheses"),
                              ({"batch_type": "tokens"}, "batch_type"),
                              ({"repetition_penalty": 1.2}, "repetition_penalty"),
                              ({"target_prefix": [["a"]]}, "target_prefix"),
@@ -304,6 +318,11 @@ def test_errors(translator, model, tmp_path):
         translator.translate_batch(["a"], beam_sise=1)
     with pytest.raises(nmt.DataError, match="line 2 contains a line feed"):
         translator.translate_batch(["one", "two\nlines"])
+    for call in (translator.translate_batch, lambda texts: translator.score_batch(texts, texts)):
+        with pytest.raises(nmt.DataError, match="source: line 2: .*half of a character"):
+            call(["one", "a \ud800 man"])
+    with pytest.raises(nmt.UsageError, match="without effect: weights"):
+        nmt.Translator(model, weights=1.0)
     with pytest.raises(TypeError, match="expected a list"):
         translator.translate_batch("one text")
     with pytest.raises(TypeError, match="expected str"):

@@ -13,23 +13,29 @@
 #include <span>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 namespace nmt {
 namespace {
 
 app::ScoreSpec spec_of(const std::vector<std::string>& models, const ScorerOptions& options) {
   library::use_default_log_level();
   app::ScoreSpec spec;
+  spec.models.models = models;  // first: what has no effect on one model is refused
   config::Settings settings("nmt::Scorer", "", "");
   settings.add(library::without(app::fields(spec), {"model", "train-sets", "output", "n-best",
                                                     "n-best-feature", "word-scores", "summary"}));
   library::read(library::members(options), library::members(ScorerOptions{}), options.settings,
                 settings);
-  spec.models.models = models;
   spec.attention = options.attention;
   return spec;
 }
 
 app::ScoreSpec shared_spec(const library::SharedModels& shared, const ScorerOptions& options) {
+  if (const auto& added = shared.settings.at("lm"); !added.empty() && !added[0].empty())
+    fail(ExitStatus::usage,
+         "nmt::Scorer: the translator adds the language model {} to its scores; load {} without it",
+         added[0], fmt::join(shared.directories, ", "));
   app::ScoreSpec spec = spec_of(shared.directories, options);
   app::ScoreSpec fresh;
   library::adopt_loading_settings(shared.settings, app::fields(spec),

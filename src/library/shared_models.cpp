@@ -2,15 +2,21 @@
 
 #include "core/error.h"
 
+#include <set>
+#include <string_view>
+
 #include <fmt/ranges.h>
 
 namespace nmt::library {
 
 LoadingSettings loading_settings(std::vector<config::Option> options) {
+  // Scorers have no language model.
+  static const std::set<std::string_view> names{
+      "max-length", "no-spm-encode", "device",      "workers",     "cpu-threads", "precision",
+      "weights",    "ensemble",      "recurrences", "cuda-graphs", "lm",          "lm-weight"};
   LoadingSettings settings;
-  for (const char* name : {"max-length", "no-spm-encode", "device", "workers", "cpu-threads",
-                           "precision", "weights", "ensemble"})
-    settings[name] = config::values(config::named(options, name));
+  for (const config::Option& option : options)
+    if (names.contains(option.name)) settings[option.name] = config::values(option);
   return settings;
 }
 

@@ -18,11 +18,11 @@ app::TranslateSpec spec_of(const std::vector<std::string>& models,
                            const TranslatorOptions& options) {
   library::use_default_log_level();
   app::TranslateSpec spec;
+  spec.models.models = models;  // first: what has no effect on one model is refused
   config::Settings settings("nmt::Translator", "", "");
   settings.add(library::without(app::fields(spec), {"model", "input", "output", "text"}));
   library::read(library::members(options), library::members(TranslatorOptions{}), options.settings,
                 settings);
-  spec.models.models = models;
   spec.attention = options.attention;
   return spec;
 }

@@ -220,6 +220,23 @@ TEST_F(FacadeTest, members_that_are_not_set_are_those_of_the_loaded_models) {
     EXPECT_STREQ(error.what(),
                  "max-length: 4 differs from the loaded models, which have max-length: 3");
   }
+  for (const auto& [name, value] :
+       {std::pair{"lm", "/nothing"}, {"lm-weight", "0.5"}, {"cuda-graphs", "off"}}) {
+    TranslatorOptions options;
+    options.settings = {{name, value}};
+    try {
+      first.with(options);
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage);
+      EXPECT_TRUE(std::string(error.what()).starts_with(name)) << error.what();
+    }
+  }
+}
+
+TEST_F(FacadeTest, options_without_effect_on_one_model_are_refused) {
+  EXPECT_THROW(Translator(path, {.weights = {1.0}}), Error);
+  EXPECT_THROW(Scorer(path, {.weights = {1.0}}), Error);
 }
 
 TEST_F(FacadeTest, the_first_log_line_has_the_class_and_the_version) {
