@@ -158,6 +158,17 @@ class Shortlists(unittest.TestCase):
                 self.assertNotEqual(other, listed)
                 # An ensemble has none of its own.
                 self.assertEqual(output_of("nmt-translate", "--quiet", "-m", stored, stored, stdin=text), free)
+        # Another conversion and an average keep it.
+        kept = (self.home / "stored-int8" / "shortlist.bin").read_bytes()
+        for tool, folder, *options in (("nmt-convert", "kept", "--precision", "float32"), ("nmt-convert", "none", "--precision", "float32", "--shortlist", "off")):
+            output_of(tool, self.home / "stored-int8", self.home / folder, *options)
+        output_of("nmt-average", self.home / "kept", self.home / "mean", "--last", 1)
+        for folder in ("kept", "mean"):
+            self.assertEqual((self.home / folder / "shortlist.bin").read_bytes(), kept)
+        self.assertFalse((self.home / "none" / "shortlist.bin").exists())
+        idle = run("nmt-convert", self.home / "stored-int8", self.home / "idle", "--precision", "float32", "--check", *own)
+        self.assertEqual(idle.returncode, 2)
+        self.assertIn(b"options without effect: check (weights in float32 without a new shortlist are not checked)", idle.stderr)
         damaged = self.home / "stored-int8" / "shortlist.bin"
         damaged.write_bytes(damaged.read_bytes()[:-9])
         failed = run("nmt-translate", "-m", self.home / "stored-int8", stdin=text)

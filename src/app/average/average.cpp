@@ -76,7 +76,7 @@ std::vector<std::int64_t> average(const AverageSpec& spec) {
   const std::string list = fmt::format("{}", fmt::join(updates, ", "));
   const AveragedWeights weights = average_weights(files);
   write_model(spec.output, directory, weights.tensors, Dtype::f32, checkpoints.back().updates(),
-              fmt::format("{{\"average-of\": [{}]}}", list));
+              fmt::format("{{\"average-of\": [{}]}}", list), directory.shortlist());
   const bool translates = directory.spec().task == Task::translation;
   log::info("{}: average of updates {} of {}{}", spec.output, list, spec.model,
             translates

@@ -21,6 +21,11 @@
 namespace nmt::app {
 namespace {
 
+// Widening does not change the weights.
+bool needs_no_check(const ConvertSpec& spec) {
+  return spec.precision == Precision::float32 && !ShortlistOptions::parse(spec.search.shortlist);
+}
+
 // The names and shapes of the model's parameters.
 std::unique_ptr<Trainable> without_weights(const ModelDirectory& directory) {
   if (directory.spec().task == Task::language_model)
@@ -35,10 +40,21 @@ struct StoredShortlist {
   std::string bytes;
 };
 
-// What --shortlist asks for.
+// What --shortlist asks for, or else that of the model.
 StoredShortlist stored_shortlist(const ConvertSpec& spec, const ModelDirectory& directory) {
   const std::optional<ShortlistOptions> options = ShortlistOptions::parse(spec.search.shortlist);
-  if (!options) return {};
+  if (!options) {
+    StoredShortlist kept;
+    if (!spec.search.shortlist.empty()) return kept;
+    kept.bytes = directory.shortlist();
+    if (kept.bytes.empty()) return kept;
+    const VocabularyPair vocabularies = directory.load_vocabularies();
+    kept.list = Shortlist::from_bytes(kept.bytes, directory.shortlist_path(), *vocabularies.source,
+                                      *vocabularies.target);
+    log::info("shortlist {}: {} translations of source pieces", directory.shortlist_path(),
+              kept.list->size());
+    return kept;
+  }
   directory.require(Task::translation);
   const VocabularyPair vocabularies = directory.load_vocabularies();
   const Vocabulary &source = *vocabularies.source, &target = *vocabularies.target;
@@ -57,9 +73,13 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
       config::only({"beam-size", "shortlist"}, config::fields(spec.search));
   Option& shortlist = config::named(search, "shortlist");
   shortlist.help = "shortlist to store in the new directory, where it is used by default";
-  shortlist.unset = "none";
-  shortlist.metavar = "FILE [FIRST [BEST [PRUNE]]]";
-  const config::IdleRule unchecked = [&spec] { return spec.no_check ? "no-check is on" : ""; };
+  shortlist.unset = "that of the model, if it has one";
+  shortlist.metavar = "FILE [FIRST [BEST [PRUNE]]]|off";
+  const config::IdleRule unchecked = [&spec] {
+    return spec.no_check          ? "no-check is on"
+           : needs_no_check(spec) ? "weights in float32 without a new shortlist are not checked"
+                                  : "";
+  };
   config::named(search, "beam-size").idle_rule = unchecked;
   return joined(
       {config::in_group(
@@ -73,6 +93,11 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
                 .one_of({"int8", "bfloat16", "float32"}),
             Option("check", &spec.check,
                    "text for the check: source and reference; one for a language model")
+                .idle_when([&spec] {
+                  return needs_no_check(spec)
+                             ? "weights in float32 without a new shortlist are not checked"
+                             : "";
+                })
                 .unset_means("the stored development set")
                 .meta("FILE"),
             Option("no-check", &spec.no_check, "write the model unchecked"),
@@ -106,8 +131,7 @@ void convert(const ConvertSpec& spec) {
   expect_new(spec.output);
   const StoredShortlist shortlist = stored_shortlist(spec, directory);
   nlohmann::ordered_json info{{"converted-to", name_of(spec.precision)}};
-  // Widening does not change the weights, so no check is needed.
-  if ((to != Dtype::f32 || shortlist.list) && !spec.no_check)
+  if (!spec.no_check && !needs_no_check(spec))
     info["check"] = is_text
                         ? check_language_model(spec, to)
                         : check_conversion(spec, to, shortlist.list ? &*shortlist.list : nullptr);

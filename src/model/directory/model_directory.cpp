@@ -427,4 +427,10 @@ StoredCheckpoint ModelDirectory::checkpoint(std::int64_t updates) const {
        there.empty() ? "none" : there);
 }
 
+std::string ModelDirectory::shortlist() const {
+  std::error_code error;
+  return std::filesystem::is_regular_file(shortlist_path(), error) ? read_file(shortlist_path())
+                                                                   : std::string();
+}
+
 }  // namespace nmt

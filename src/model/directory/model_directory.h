@@ -94,6 +94,8 @@ class ModelDirectory {
 
   const std::string& path() const { return path_; }
   std::string shortlist_path() const { return shortlist_path(path_); }
+  /// The stored shortlist as in its file; "": there is none. Errors: as read_file.
+  std::string shortlist() const;
   static std::string shortlist_path(const std::string& directory) {
     return directory + "/shortlist.bin";
   }
