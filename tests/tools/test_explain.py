@@ -249,6 +249,21 @@ class ExplainTest(unittest.TestCase):
                 self.assertEqual("".join(s["source_pieces"][:-1]).replace("\u2581", " ").split(), s["source"].split())
                 self.assertEqual(s["source_pieces"][-1], "</s>")
 
+    def test_translations_of_a_converted_model(self):
+        self.explain("lrn", *LRN)
+        text = "\n".join(LINES).encode()
+        pieces = [line.split("\t")[1] for line in run("inspect", self.root / "lrn/vocab.spm", "--pieces", tool="nmt-vocab").stdout.decode().split("\n") if line]
+        some = self.root / "some"
+        some.write_text("".join(f"{piece} NULL 0.001\n" for piece in pieces[3::3]), encoding="utf-8")
+        plain = run("-m", self.root / "lrn", tool="nmt-translate", stdin=text).stdout
+        for name, options in (("int8", []), ("listed", ["--shortlist", some, 1000, 0])):
+            run(self.root / "lrn", self.root / name, "--no-check", *options, tool="nmt-convert")
+            expected = run("-m", self.root / name, tool="nmt-translate", stdin=text).stdout
+            self.assertNotEqual(expected, plain)
+            data = self.root / f"{name}.json"
+            run("-m", self.root / name, "--json", data, "-o", self.root / f"{name}.html", stdin=text)
+            self.assertEqual([s["translation"] for s in json.loads(data.read_text())["sentences"]], expected.decode().split("\n")[:-1])
+
     def test_rnnsearch_gru(self):
         _, data, gates = self.explain("gru", "--unit", "gru", "--type", "rnnsearch", "--enc-depth", "1", "--dec-depth", "1")
         self.check_numbers(data, gates)

@@ -2,6 +2,7 @@
 
 #include "app/common_options.h"
 #include "app/compute.h"
+#include "app/ensemble.h"
 #include "app/explain/explanation.h"
 #include "app/files/line_input.h"
 #include "app/files/outputs.h"
@@ -12,9 +13,11 @@
 #include "core/nlohmann.h"
 #include "model/directory/loaded_model.h"
 #include "search/batch_translator.h"
+#include "search/beam/shortlist.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace nmt::app {
 namespace {
@@ -64,6 +67,46 @@ std::vector<config::Option> fields(ExplainSpec& spec) {
        config::only({"cpu-threads", "device"}, config::fields(spec.compute))});
 }
 
+namespace {
+
+// The search of nmt-translate: in the precision of the model directory, which may not be the
+// float32 of what is explained, and on the CPU with its shortlist.
+class Translations {
+ public:
+  Translations(const ExplainSpec& spec, LoadedModel& explained, const Context& context) {
+    ComputeSpec where = spec.compute;
+    where.precision = decoding_precision({}, {spec.model});
+    LoadedModel* model = &explained;
+    if (where.precision != Precision::float32) {
+      compute_.emplace(where);
+      arena_ = compute_->new_arena();
+      own_ = LoadedModel::load(spec.model, compute_->context(*arena_));
+      model = own_.get();
+    }
+    BatchTranslatorOptions options = translator_options(spec.search, context.cpu);
+    options.context_sentences = model->model().spec().context_sentences;
+    const ModelDirectory directory = ModelDirectory::open(spec.model);
+    const std::string list = context.backend->host_memory ? directory.shortlist() : "";
+    if (!list.empty()) {
+      shortlist_ = Shortlist::from_bytes(list, directory.shortlist_path(),
+                                         model->source_vocabulary(), model->target_vocabulary());
+      options.search.shortlist = &*shortlist_;
+    }
+    translator_.emplace(model->scorer(), model->source_vocabulary(), model->target_vocabulary(),
+                        options);
+  }
+  BatchTranslator& translator() { return *translator_; }
+
+ private:
+  std::optional<Compute> compute_;
+  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<LoadedModel> own_;
+  std::optional<Shortlist> shortlist_;
+  std::optional<BatchTranslator> translator_;
+};
+
+}  // namespace
+
 void explain(const ExplainSpec& spec) {
   if (spec.model.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
   check_outputs({{spec.input}, {spec.model}},
@@ -76,12 +119,9 @@ void explain(const ExplainSpec& spec) {
   const std::vector<std::string> lines = read_lines(spec);
   PageOutput output(spec.output, spec.json);
 
-  BatchTranslatorOptions options = translator_options(spec.search, context.cpu);
-  options.context_sentences = model->model().spec().context_sentences;
-  BatchTranslator translator(model->scorer(), model->source_vocabulary(),
-                             model->target_vocabulary(), options);
-  Explanation explanation(*model, translator, spec.model, !spec.gates.empty());
-  DocumentContext document(options.context_sentences);
+  Translations translations(spec, *model, context);
+  Explanation explanation(*model, translations.translator(), spec.model, !spec.gates.empty());
+  DocumentContext document(model->model().spec().context_sentences);
   for (std::size_t i = 0; i < lines.size(); ++i)
     explanation.add(lines[i], document.next(lines[i]), static_cast<std::int64_t>(i) + 1);
 
