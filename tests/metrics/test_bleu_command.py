@@ -64,6 +64,11 @@ with tempfile.TemporaryDirectory() as folder:
     settings = file("c.yml", b"lowercase: true\n")
     assert f"without effect: {settings}:1: lowercase" in score(ref, "-i", hyp, "-m", "chrf", "-c", settings)[1]
     refused(2, ["twice"], ref, "-i", hyp, hyp)
+    with open(hyp, "rb") as stream:
+        same = file("same", stream.read())
+    for kind in ("bs", "ar"):
+        out, err = score(ref, "-i", hyp, same, f"--paired-{kind}", "-f", "text")
+        assert "same is the baseline, line by line: its p says nothing" in err and "*" not in out.split("\n\n")[0], (out, err)
     refused(2, ["reference"], "-i", hyp)
     refused(3, ["line 1", "fields"], ref, "-i", hyp, "--num-refs", "2")
 

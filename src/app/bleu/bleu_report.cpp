@@ -183,6 +183,12 @@ std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
   std::vector<Lines> rows{{"System"}};
   std::vector<Json> json;
   std::string signatures;
+  // Of equal outputs p is not 1, as in sacreBLEU, which counts only differences above that of the
+  // outputs as they are, here 0.
+  const auto is_baseline = [&](std::size_t s) { return systems[s].lines == systems[0].lines; };
+  for (std::size_t s = 1; paired && s < systems.size(); ++s)
+    if (is_baseline(s))
+      log::warn("{} is the baseline, line by line: its p says nothing", systems[s].name);
   for (std::size_t s = 0; s < systems.size(); ++s) {
     rows.push_back({paired && s == 0 ? "Baseline: " + systems[s].name : systems[s].name});
     json.push_back({{"system", rows.back()[0]}});
@@ -215,7 +221,7 @@ std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
         value["ci"] = r.interval.half_width;
       }
       if (r.p_value >= 0) {
-        text += fmt::format(" (p = {:.4f}){}", r.p_value, r.p_value > 0.05 ? " " : "*");
+        text += fmt::format(" (p = {:.4f}){}", r.p_value, r.p_value > 0.05 || is_baseline(s) ? " " : "*");
         value["p_value"] = r.p_value;
       } else if (paired) {
         text += std::string(15, ' ');
