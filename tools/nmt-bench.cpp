@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
       "benchmarks kernels, layers, training and decoding against the machine's peak performance");
   settings.add(app::bench::fields(spec)).positionals({"filter", "cpu-threads"});
   return app::run_tool(argc, argv, settings, [&] {
-    app::bench::benchmark(spec, stdout);
+    if (!app::dump_if_asked(settings)) app::bench::benchmark(spec, stdout);
     return ExitStatus::ok;
   });
 }

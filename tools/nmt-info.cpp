@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   return app::run_tool(argc, argv, settings, [&] {
     app::note_given(spec, settings);
     if (spec.architectures) {
-      app::print(app::architectures(spec));
+      if (!app::dump_if_asked(settings)) app::print(app::architectures(spec));
       return ExitStatus::ok;
     }
     const app::ModelInfo model = app::find_model(spec);

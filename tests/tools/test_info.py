@@ -306,6 +306,9 @@ class InfoTest(unittest.TestCase):
             subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "50", "--valid", "2", "--test", "2", folder], check=True)
             text = ["--train-sets", f"{folder}/train.en", f"{folder}/train.de"]
             self.assertIn("unit of the decoder gru", run(*sizes, *text).stdout)
+            # The text decides of the moving average and the batch, whether or not the sizes are given.
+            memory = json.loads(run(*sizes, *text, "--unit", "gru", "--json").stdout)["memory"]["training"]
+            self.assertEqual(memory["average"], memory["weights"])
             missing = ["--train-sets", f"{folder}/none.en", f"{folder}/none.de"]
             for given in (["--unit", "lrn"], ["--type", "block"]):
                 self.assertIn("unit of the decoder lrn", run(*sizes, *missing, *given).stdout)

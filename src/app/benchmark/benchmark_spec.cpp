@@ -36,7 +36,6 @@ std::vector<config::Option> fields(BenchmarkSpec& spec) {
   config::named(compute, "precision").words = enum_words<Precision>();
   config::named(compute, "precision").help = "matmul input precision; int8: CPU; tf32: GPU";
   list.insert(list.end(), compute.begin(), compute.end());
-  for (Option& option : list) option = std::move(option).never_dumped();
   return list;
 }
 

@@ -16,6 +16,7 @@
 #include "train/optimization/optimizer.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 namespace nmt::app {
@@ -85,6 +86,14 @@ void read_task_settings(TrainingSpec& settings, int labels, ModelInfo& info) {
   info.target_vocabulary = has_labels ? labels : info.source_vocabulary;
 }
 
+bool has_text(const DataSpec& data) {
+  std::error_code error;
+  return !data.train_sets.empty() &&
+         std::ranges::all_of(data.train_sets, [&](const std::string& path) {
+           return std::filesystem::is_regular_file(path, error);
+         });
+}
+
 void read_translation_settings(TrainingSpec& settings, ModelInfo& info) {
   ModelSpec& spec = settings.model;
   DataSpec& data = settings.data;
@@ -107,13 +116,15 @@ void read_translation_settings(TrainingSpec& settings, ModelInfo& info) {
          name);
   const bool unit_is_open =
       !settings.unit_given() && !architecture_of(spec).has_blocks() && !data.train_sets.empty();
-  if (name || unit_is_open) {
+  // Without the text, as where a shipped file names it, a model of given sizes is described with
+  // the batch and the moving average of these settings alone.
+  if (name || unit_is_open || has_text(data)) {
     std::vector<train::Choice> choices;
     const TrainingText text = open_training_text(data, spec.context_sentences, choices);
     if (unit_is_open) train::choose_unit(text.size(), spec);
-    if (name && !settings.is_given("exponential-smoothing"))
+    if (!settings.is_given("exponential-smoothing"))
       train::choose_smoothing(text.size(), settings.train);
-    if (name) train::choose(text.size(), spec, data, settings.train);
+    train::choose(text.size(), spec, data, settings.train);
   }
   if (settings.unit_given() || !unit_is_open) check_effects(settings);
   train::choose_positions(spec, data);
