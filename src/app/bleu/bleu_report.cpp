@@ -221,7 +221,8 @@ std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
         value["ci"] = r.interval.half_width;
       }
       if (r.p_value >= 0) {
-        text += fmt::format(" (p = {:.4f}){}", r.p_value, r.p_value > 0.05 || is_baseline(s) ? " " : "*");
+        text += fmt::format(" (p = {:.4f}){}", r.p_value,
+                            r.p_value > 0.05 || is_baseline(s) ? " " : "*");
         value["p_value"] = r.p_value;
       } else if (paired) {
         text += std::string(15, ' ');
