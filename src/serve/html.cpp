@@ -124,19 +124,32 @@ Markup read_markup(std::string_view html, std::size_t at, std::size_t last_close
   return markup;
 }
 
+// Behind the end tag of a raw-text element whose start tag ends at `at`: only "</" and the name of
+// the element are looked for, so every byte is read once. The end of the HTML where there is none.
+std::size_t end_of_raw_text(std::string_view html, std::size_t at, const std::string& element,
+                            std::size_t last_close) {
+  while ((at = html.find("</", at)) != std::string_view::npos) {
+    const std::size_t end = at + 2 + element.size();
+    if (end < html.size() && (is_space(html[end]) || html[end] == '/' || html[end] == '>') &&
+        lower(html.substr(at + 2, element.size())) == element) {
+      const Markup markup = read_markup(html, at, last_close);
+      return markup.end == 0 ? html.size() : markup.end;
+    }
+    at += 2;
+  }
+  return html.size();
+}
+
 // Behind the end tag of an element whose start tag ends at `at`; nested elements of the same name
 // count. The end of the HTML where there is none.
 std::size_t end_of_element(std::string_view html, std::size_t at, const std::string& element,
                            std::size_t last_close) {
+  if (is_raw_text(element)) return end_of_raw_text(html, at, element, last_close);
   for (int depth = 1; at < html.size();) {
     at = html.find('<', at);
     if (at == std::string_view::npos) break;
     const Markup markup = read_markup(html, at, last_close);
     if (markup.end == 0) {
-      ++at;
-      continue;
-    }
-    if (is_raw_text(element) && !(markup.closes && markup.element == element)) {
       ++at;
       continue;
     }

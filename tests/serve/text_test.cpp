@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,9 @@ TEST(Html, TagsAreNoText) {
 
 TEST(Html, WhatNoReaderSeesIsNoText) {
   EXPECT_EQ(html_texts("a<script>if (a<b) '</p>'</script>b<style>c</style>"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("a<script><!-- </scripts> </ script> < /script> </style></SCRIPT\n>b"),
+            (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("a<style></style/x='>'>b<style></style x>c"), (Lines{"a", "b", "c"}));
   EXPECT_EQ(html_texts("a<code>x<code>y</code>z</code>b"), (Lines{"a", "b"}));
   EXPECT_EQ(html_texts("a<p translate=\"no\">x<p>y</p>z</p>b"), (Lines{"a", "b"}));
   EXPECT_EQ(html_texts("a<i class='x notranslate'>x</i>b<i class=notranslated>c</i>"),
@@ -105,20 +109,27 @@ TEST(Html, BrokenHtmlIsKept) {
   EXPECT_EQ(html_texts("a<b c='>x"), (Lines{"a"}));
   EXPECT_EQ(html_texts("a<!-- b"), (Lines{"a"}));
   EXPECT_EQ(html_texts("a<code>b"), (Lines{"a"}));
+  EXPECT_EQ(html_texts("a<script>b<i></scrip></script"), (Lines{"a"}));
+  EXPECT_EQ(html_texts("a<script>b<i></script c"), (Lines{"a"}));
   EXPECT_EQ(html_texts("</b>a</"), (Lines{"a</"}));
 }
 
 TEST(Html, HostileHtmlIsQuick) {
-  for (const char* part :
-       {"<a b='", "<code>", "<", "</", "<!--", "<a ", "<script>", "<p class=notranslate>", "&#1"}) {
-    std::string html;
-    while (html.size() < 300'000) html += part;
-    html += "'>";
-    std::string joined;
-    for (const HtmlPart& p : split_html(html)) joined += p.source;
-    EXPECT_EQ(joined, html);
-    decode_html(html);
-  }
+  using Clock = std::chrono::steady_clock;
+  for (const std::string begin : {"", "<script>", "<style>", "<code>"})
+    for (const char* part : {"<a b='", "<code>", "<", "</", "<!--", "<a", "<a ", "<a x", "<script>",
+                             "</script", "</s", "<p class=notranslate>", "&#1"}) {
+      std::string html = begin;
+      while (html.size() < 300'000) html += part;
+      html += "'>";
+      const Clock::time_point start = Clock::now();
+      std::string joined;
+      for (const HtmlPart& p : split_html(html)) joined += p.source;
+      EXPECT_EQ(joined, html);
+      decode_html(html);
+      // Milliseconds; half a minute where every "<" is read to the end.
+      EXPECT_LT(Clock::now() - start, std::chrono::seconds(5)) << begin << part;
+    }
 }
 
 TEST(Html, References) {
