@@ -54,6 +54,21 @@ std::string language_name(const std::string& code) {
 
 #if NMT_WITH_CLD2
 
+namespace {
+
+// The candidate with this code ("zh-Hant"), or else the first with its main code; null: none.
+const std::string* find_candidate(const std::vector<std::string>& candidates,
+                                  std::string_view code) {
+  auto found = std::find(candidates.begin(), candidates.end(), code);
+  if (found == candidates.end())
+    found = std::find_if(candidates.begin(), candidates.end(), [&](const std::string& candidate) {
+      return main_code(candidate) == main_code(code);
+    });
+  return found == candidates.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
 bool can_detect() {
   return true;
 }
@@ -75,13 +90,20 @@ std::vector<Detection> detect_language(std::string_view text,
   std::vector<Detection> found;
   for (int i = 0; i < 3; ++i) {
     if (percent[i] == 0) continue;
-    const std::string_view code = CLD2::LanguageCode(languages[i]);
-    for (const std::string& candidate : candidates)
-      if (candidate == code || main_code(candidate) == main_code(code)) {
-        found.push_back({candidate, static_cast<double>(percent[i])});
-        break;
-      }
+    const std::string* const candidate =
+        find_candidate(candidates, CLD2::LanguageCode(languages[i]));
+    if (!candidate) continue;
+    const auto listed = std::find_if(found.begin(), found.end(), [&](const Detection& each) {
+      return each.language == *candidate;
+    });
+    if (listed == found.end())
+      found.push_back({*candidate, static_cast<double>(percent[i])});
+    else
+      listed->confidence += percent[i];
   }
+  std::stable_sort(found.begin(), found.end(), [](const Detection& a, const Detection& b) {
+    return a.confidence > b.confidence;
+  });
   if (found.empty() && !candidates.empty()) found.push_back({candidates.front(), 0.0});
   return found;
 }

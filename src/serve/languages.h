@@ -25,9 +25,10 @@ struct Detection {
 
 /// Whether this build has a language detector.
 bool can_detect();
-/// The languages of a text of valid UTF-8 among `candidates`, most probable first; the first
-/// candidate with confidence 0 where none is recognized. Thread-safe. Error (failed): there is no
-/// detector.
+/// The languages of a text of valid UTF-8 among `candidates`, each once, most probable first; the
+/// first candidate with confidence 0 where none is recognized. A recognized language is the
+/// candidate with its code, such as "zh-Hant", or else the first one with its main code, "zh".
+/// Thread-safe. Error (failed): there is no detector.
 std::vector<Detection> detect_language(std::string_view text,
                                        const std::vector<std::string>& candidates);
 

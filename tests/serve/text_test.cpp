@@ -194,6 +194,48 @@ TEST(Languages, Detection) {
   EXPECT_EQ(none.front().confidence, 0.0);
 }
 
+TEST(Languages, DetectionPrefersTheExactCode) {
+  if (!can_detect()) GTEST_SKIP() << "built without a detector";
+  const std::string traditional =
+      "\u9019\u662f\u4e00\u500b\u7528\u7e41\u9ad4\u4e2d\u6587\u5beb\u7684\u53e5\u5b50\uff0c"
+      "\u6211\u5011\u8aaa\u8a71\u6642\u6703\u9ede\u982d\u3002";
+  const std::string simplified =
+      "\u8fd9\u662f\u4e00\u4e2a\u7528\u7b80\u4f53\u4e2d\u6587\u5199\u7684\u53e5\u5b50\uff0c"
+      "\u6211\u4eec\u8bf4\u8bdd\u65f6\u4f1a\u70b9\u5934\u3002";
+  for (const Lines& known : {Lines{"en", "zh", "zh-Hant"}, Lines{"en", "zh-Hant", "zh"}}) {
+    EXPECT_EQ(detect_language(traditional, known).front().language, "zh-Hant");
+    EXPECT_EQ(detect_language(simplified, known).front().language, "zh");
+  }
+  EXPECT_EQ(detect_language(traditional, {"en", "zh"}).front().language, "zh");
+  EXPECT_EQ(detect_language(simplified, {"en", "zh-Hant"}).front().language, "zh-Hant");
+}
+
+TEST(Languages, DetectionListsALanguageOnce) {
+  if (!can_detect()) GTEST_SKIP() << "built without a detector";
+  const std::string text =
+      "\u6211\u4eec\u6628\u5929\u5728\u57ce\u91cc\u7684\u56fe\u4e66\u9986\u89c1\u9762\u3002"
+      "\u4ed6\u4eec\u8bf4\u8fd9\u4e2a\u95ee\u9898\u5f88\u96be\u89e3\u51b3\u3002\u540e\u6765"
+      "\u5927\u5bb6\u4e00\u8d77\u53bb\u5403\u996d\uff0c\u8fd8\u8c08\u4e86\u5f88\u591a\u5173"
+      "\u4e8e\u5b66\u4e60\u548c\u5de5\u4f5c\u7684\u4e8b\u60c5\u3002"
+      "\n"
+      "\u9019\u500b\u9031\u672b\u6211\u5011\u6253\u7b97\u53bb\u722c\u5c71\u3002\u8001\u5e2b"
+      "\u8aaa\u5929\u6c23\u6703\u8b8a\u51b7\uff0c\u6240\u4ee5\u8acb\u5927\u5bb6\u591a\u5e36"
+      "\u5e7e\u4ef6\u8863\u670d\u3002\u807d\u8aaa\u90a3\u88e1\u7684\u98a8\u666f\u975e\u5e38"
+      "\u6f02\u4eae\uff0c\u9084\u6709\u8a31\u591a\u9ce5\u985e\u3002"
+      "\nThis is certainly an English sentence. Nobody doubts that the second one is written in "
+      "English, too.\n";
+  const std::vector<Detection> apart = detect_language(text, {"en", "zh", "zh-Hant"});
+  ASSERT_EQ(apart.size(), 3u);
+  double chinese = 0;
+  for (const Detection& each : apart)
+    if (each.language != "en") chinese += each.confidence;
+  const std::vector<Detection> together = detect_language(text, {"en", "zh"});
+  ASSERT_EQ(together.size(), 2u);
+  for (const Detection& each : together)
+    EXPECT_EQ(each.language == "zh" ? each.confidence : chinese, chinese);
+  EXPECT_GE(together[0].confidence, together[1].confidence);
+}
+
 TEST(ModelMap, RoutesGoThroughOneMoreLanguageAtMost) {
   const ModelMap map({{0, {"de", "en"}, "a"}, {1, {"en", "fr"}, "b"}, {2, {"fr", "es"}, "c"}});
   EXPECT_EQ(map.route("de", "en"), std::vector<int>{0});
