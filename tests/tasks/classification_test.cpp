@@ -172,6 +172,11 @@ TEST(LabeledCorpus, EncodesTextsAndPairs) {
   EXPECT_EQ(encode_text(vocabulary, "a b", "b", 10), (Ids{3, 4, end, 4}));
   EXPECT_EQ(encode_text(vocabulary, "a a a a a", "b b b b b", 6), (Ids{3, 3, 3, end, 4, 4}));
   EXPECT_EQ(encode_text(vocabulary, "a a a a a", "b", 6), (Ids{3, 3, 3, 3, end, 4}));
+  std::size_t tokens = 0;
+  encode_text(vocabulary, "a b c", "", 2, &tokens);
+  EXPECT_EQ(tokens, 3u);
+  encode_text(vocabulary, "a a a a a", "b", 6, &tokens);
+  EXPECT_EQ(tokens, 7u);
   const std::vector<LabeledText> examples = {{"yes", "a", "", 1}, {"new", "b", "a", 2}};
   const LabeledCorpus corpus = encode(examples, vocabulary, class_names(names), 10);
   EXPECT_EQ(corpus.labels, (std::vector<std::int32_t>{1, kernels::no_target}));

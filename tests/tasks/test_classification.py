@@ -99,6 +99,14 @@ with tempfile.TemporaryDirectory() as folder:
     assert ok("nmt-classify", model, stdin="\n\n")[0] == "\n\n" and ok("nmt-classify", model, stdin="")[0] == ""
     train, valid = os.path.join(folder, "texts"), os.path.join(folder, "texts.valid")
 
+    # Cropped texts: the first is named, and their number told.
+    longest = "X red" + " da" * 998
+    for arguments, text in ((("-i",), "{1}\n\n{0} da\nX red\n{0} da da\n"), (("--evaluate",), "red\t{1}\n\nred\t{0} da\nred\tX red\nred\t{0} da da\n")):
+        _, err = ok("nmt-classify", model, *arguments, file("long", text.format(longest, longest)))
+        warnings = [line for line in err.splitlines() if "warning" in line]
+        assert len(warnings) == 2 and "line 3 has 1001 tokens" in warnings[0] and "2 lines were longer than 1000 tokens" in warnings[1], err
+        assert "1000" not in ok("nmt-classify", model, *arguments, file("long", text.split("\n")[0].format(longest, longest) + "\n"))[1]
+
     # Labels that the model does not have are errors, and told once.
     held = [line.split("\t") for line in open(valid, encoding="utf-8").read().splitlines()]
     other = file("other", lines(("pink" if label == "red" else label, text) for label, text in held) + "gray\tX red\n")

@@ -51,6 +51,7 @@ void classify_lines(const ClassifySpec& spec, LoadedClassifier& loaded, LineWrit
   for (std::string line; input.next(line);) {
     ++number;
     LabeledText& example = examples.emplace_back();
+    example.line = number;
     const std::size_t tab = line.find('\t');
     example.text = line.substr(0, tab);
     if (tab != std::string::npos) example.second = line.substr(tab + 1);
@@ -112,6 +113,9 @@ void classify(const ClassifySpec& spec) {
   else
     score_file(spec, loaded, writer);
   writer.commit();
+  if (loaded.cropped() > 1)
+    log::warn("{} lines were longer than {} tokens and cropped", loaded.cropped(),
+              max_classified_tokens);
 }
 
 }  // namespace nmt::app

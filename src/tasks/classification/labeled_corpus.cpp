@@ -56,10 +56,12 @@ std::vector<std::string> class_names(const Vocabulary& labels) {
 }
 
 Ids encode_text(const Vocabulary& vocabulary, std::string_view text, std::string_view second,
-                std::size_t max_tokens) {
+                std::size_t max_tokens, std::size_t* tokens) {
   Ids ids = vocabulary.encode(text);
+  if (tokens) *tokens = ids.size();
   if (!second.empty()) {
     const Ids more = vocabulary.encode(second);
+    if (tokens) *tokens += more.size() + 1;
     // Both texts are read, the first up to half of the limit if the second needs the rest.
     const std::size_t rest = max_tokens - std::min(max_tokens, more.size() + 1);
     if (ids.size() > rest) ids.resize(std::min(ids.size(), std::max(rest, max_tokens / 2)));

@@ -22,10 +22,9 @@ std::vector<std::string> class_names(const Vocabulary& labels);
 constexpr std::size_t max_classified_tokens = 1000;
 
 /// The ids of a text, or of a pair with </s> between the texts if there is a second one, cropped to
-/// `max_tokens`. A text
-/// without tokens is <unk>.
+/// `max_tokens`; `tokens`, if given, is set to their number before. A text without tokens is <unk>.
 Ids encode_text(const Vocabulary& vocabulary, std::string_view text, std::string_view second,
-                std::size_t max_tokens);
+                std::size_t max_tokens, std::size_t* tokens = nullptr);
 
 /// Texts as a classifier reads them.
 struct LabeledCorpus {

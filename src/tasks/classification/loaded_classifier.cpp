@@ -1,5 +1,6 @@
 #include "tasks/classification/loaded_classifier.h"
 
+#include "core/log.h"
 #include "model/directory/loaded_model.h"
 #include "model/directory/stored_weights.h"
 #include "text/lines.h"
@@ -33,8 +34,14 @@ std::vector<std::string> LoadedClassifier::classify(const std::vector<LabeledTex
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const LabeledText& example = examples[i];
     if (is_blank(example.text) && is_blank(example.second)) continue;
-    texts.push_back(
-        encode_text(*vocabularies_.source, example.text, example.second, max_classified_tokens));
+    std::size_t tokens = 0;
+    texts.push_back(encode_text(*vocabularies_.source, example.text, example.second,
+                                max_classified_tokens, &tokens));
+    if (tokens > max_classified_tokens && cropped_++ == 0)
+      log::warn(
+          "line {} has {} tokens, only {} of them are classified; further cropped lines are not "
+          "reported individually",
+          example.line, tokens, max_classified_tokens);
     places.push_back(i);
   }
   std::vector<std::string> labels(examples.size());

@@ -4,6 +4,7 @@
 #include "tasks/classification/classifier.h"
 #include "tasks/classification/labeled_corpus.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,14 +23,18 @@ class LoadedClassifier {
   /// What the classifier was trained on; none: a model of an earlier version.
   std::optional<LabeledUnit> labels() const { return directory_.spec().classification.labels; }
   /// The names of the labels of examples of valid UTF-8, whose labels are not read. Texts of more
-  /// than max_classified_tokens are cropped. The label of a blank text, or of two, is "".
+  /// than max_classified_tokens are cropped; a warning names the line of the first. The label of a
+  /// blank text, or of two, is "".
   std::vector<std::string> classify(const std::vector<LabeledText>& examples);
+  /// Number of texts, or pairs, that classify() has cropped.
+  std::int64_t cropped() const { return cropped_; }
 
  private:
   ModelDirectory directory_;
   VocabularyPair vocabularies_;
   std::vector<std::string> names_;
   Classifier classifier_;
+  std::int64_t cropped_ = 0;
 };
 
 }  // namespace nmt
