@@ -87,8 +87,13 @@ std::string Trainer::finished() const {
   return train::finished(spec_, after_, state_, seconds(), validation_seconds_);
 }
 
+bool Trainer::is_validated() const {
+  return !parts_.validator ||
+         (!state_.validation_due && state_.validated_update == state_.progress.updates);
+}
+
 std::string Trainer::finished_on_all_ranks() {
-  std::string why = finished();
+  std::string why = is_validated() ? finished() : "";
   if (parts_.communicator.size() > 1) broadcast(parts_.communicator, why);
   return why;
 }

@@ -69,7 +69,8 @@ class Trainer {
   const TrainingState& state() const { return state_; }
   /// Why the training is finished (stop_rules.h); empty if it is not.
   std::string finished() const;
-  /// The same as rank 0 decides, whose clock counts; all ranks must call it.
+  /// The same as rank 0 decides, whose clock counts; all ranks must call it. Also empty if a stop
+  /// came before the last validation was done, which run() does then.
   std::string finished_on_all_ranks();
 
  private:
@@ -80,6 +81,7 @@ class Trainer {
     std::int64_t target = 0, source = 0, sentences = 0;
   };
   Counts sum_over_ranks(Counts own);
+  bool is_validated() const;  // the last update is, or there is no validator
   double share_done() const;
   ExitStatus agree(bool& over);
   void validate(bool counts);

@@ -10,7 +10,7 @@ import unittest
 import unittest.mock
 import zlib
 
-from training_case import events, make_corpus, run, weights, TrainingCase
+from training_case import change_state, events, make_corpus, run, weights, TrainingCase
 
 
 class ResumeTest(TrainingCase):
@@ -257,6 +257,20 @@ class ResumeTest(TrainingCase):
         self.assertEqual([e["updates"] for e in events(self.dir / "m", "validation")], [10, 15])
         self.train("m", *same, "--after", "15u")
         self.assertEqual((self.dir / "m" / "train.jsonl").read_bytes(), before)
+
+    def test_an_interrupted_last_validation_is_done(self):
+        for due in (True, False):
+            m = self.dir / f"due {due}"
+            self.train(m.name, "--after", "10u", *([] if due else ["--valid-freq", "30u"]))
+            done = [events(m, "validation")[0]["updates"], (m / "development.json").read_bytes()]
+            change_state(m, lambda state: [state.update(validation_due=due, validated_update=-1, best_due=None, history=-1), state.pop("best")])
+            (m / "best").unlink()
+            (m / "development.json").unlink()
+            (m / "train.jsonl").unlink()
+            self.train(m.name, "--after", "10u", *([] if due else ["--valid-freq", "30u"]))
+            self.assertEqual([events(m, "validation")[0]["updates"], (m / "development.json").read_bytes()], done)
+            self.assertTrue((m / "best").exists())
+            self.assertIn("already finished", self.train(m.name, "--after", "10u", *([] if due else ["--valid-freq", "30u"])).stderr)
 
     def test_changed_options_are_listed(self):
         self.train("m", "--after", "10u")

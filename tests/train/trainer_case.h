@@ -104,7 +104,7 @@ class FakeValidator : public Validator {
       : values_(std::move(values)), higher_is_better_(higher_is_better) {}
   ValidationResult validate(const CopyWeights&, const Progress& progress) override {
     at.push_back(progress.updates);
-    if (interrupted) {
+    if (interrupted && std::ssize(at) >= interrupted_at) {
       interrupted();
       throw Interrupted{};
     }
@@ -114,6 +114,7 @@ class FakeValidator : public Validator {
   void dry_run(const CopyWeights&) override { ++dry_runs; }
   std::vector<std::int64_t> at;
   std::function<void()> interrupted;  // asks to stop; then validate() throws
+  std::int64_t interrupted_at = 1;    // call of validate() from which it is asked
   int dry_runs = 0;
 
  private:

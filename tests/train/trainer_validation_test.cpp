@@ -67,6 +67,48 @@ TEST_F(TrainerTest, AnInterruptedValidationIsRepeated) {
   EXPECT_EQ(validator.at, (std::vector<std::int64_t>{5, 5, 10, 12}));
 }
 
+// Due by valid-freq at update 10, at the end only at update 12.
+TEST_F(TrainerTest, AStopInTheLastValidationDoesNotLoseIt) {
+  for (const auto& [after, values, repeated] :
+       {std::tuple{"10u", std::vector<double>{1, 3}, std::vector<double>{1, 0, 3}},
+        {"12u", {1, 3, 5}, {1, 3, 0, 5}}}) {
+    SCOPED_TRACE(after);
+    spec.after = after;
+    spec.save_freq = "4u";
+    FakeStore whole, parts;
+    FakeValidator v1(values), v2(repeated);
+    EXPECT_EQ(Training(spec, whole, &v1)(), ExitStatus::ok);
+    {
+      Training first(spec, parts, &v2);
+      v2.interrupted_at = std::ssize(values);
+      v2.interrupted = [&] { first.stop = true; };
+      EXPECT_EQ(first(), ExitStatus::interrupted);
+      EXPECT_NE(first.trainer.finished(), "");
+    }
+    v2.interrupted = nullptr;
+    {
+      Training second(spec, parts, &v2);
+      EXPECT_TRUE(second.trainer.resume());
+      EXPECT_EQ(second.trainer.finished_on_all_ranks(), "");
+      EXPECT_EQ(second.trainer.run(), ExitStatus::ok);
+    }
+    EXPECT_EQ(v2.at.back(), v1.at.back());
+    EXPECT_EQ(whole.best_updates, parts.best_updates);
+    EXPECT_EQ(whole.weights, parts.weights);
+    EXPECT_EQ(whole.state, parts.state);
+    TrainingState a = TrainingState::from_json(*whole.text, "a"),
+                  b = TrainingState::from_json(*parts.text, "b");
+    a.seconds = b.seconds = 0;
+    EXPECT_EQ(a.to_json(), b.to_json());
+    for (Validator* const validator :
+         {static_cast<Validator*>(&v2), static_cast<Validator*>(nullptr)}) {
+      Training over(spec, parts, validator);
+      EXPECT_TRUE(over.trainer.resume());
+      EXPECT_NE(over.trainer.finished_on_all_ranks(), "");
+    }
+  }
+}
+
 TEST_F(TrainerTest, NamesTheMetricThatWasNeverFinite) {
   FakeStore store;
   FakeValidator validator({std::numeric_limits<double>::quiet_NaN()}, false);

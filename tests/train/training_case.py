@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -35,6 +36,17 @@ def weights(model):
 def events(model, kind):
     lines = (model / "train.jsonl").read_text(encoding="utf-8").splitlines()
     return [e for e in map(json.loads, lines) if e["event"] == kind]
+
+
+def change_state(model, change):
+    """change(state) on the state of the newest checkpoint."""
+    checkpoint = model / "latest"
+    state, manifest = (json.loads((checkpoint / name).read_text(encoding="utf-8")) for name in ("state.json", "manifest.json"))
+    change(state)
+    text = json.dumps(state)
+    (checkpoint / "state.json").write_text(text, encoding="utf-8")
+    manifest["files"]["state.json"] = {"bytes": len(text.encode()), "crc32": zlib.crc32(text.encode())}
+    (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
 
 
 class TrainingCase(unittest.TestCase):

@@ -67,7 +67,7 @@ void open_directory(PreparedTraining& p, const VocabularyPair& vocabularies) {
   if (p.device.is_first()) p.task->use_directory(p.directory.path());
 }
 
-// `over`: of Trainer::finished().
+// `over`: of Trainer::finished_on_all_ranks().
 std::string how_to_extend(const std::string& over) {
   if (over.ends_with("(max-minutes)")) return "give a larger max-minutes";
   if (over.ends_with("(early-stopping)"))
