@@ -155,8 +155,8 @@ std::vector<LabelSpan> spans_of(std::span<const std::string> labels) {
 }
 
 std::vector<UnknownLabel> unknown_labels(std::span<const std::string> known,
-                                         std::span<const std::string> lines) {
-  const bool are_spans = are_span_labels(known);
+                                         std::span<const std::string> lines, bool exact) {
+  const bool are_spans = !exact && are_span_labels(known);
   const auto compared = [are_spans](const std::string& label) {
     return are_spans && label != "O" ? std::string(parse(label).type) : label;
   };

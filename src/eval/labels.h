@@ -32,9 +32,9 @@ struct UnknownLabel {
 };
 /// The labels of `lines`, separated by spaces, that can never be right for a model with the labels
 /// `known`; the most frequent first, then alphabetically. Of span labels only the types count,
-/// since spans_of() reads all schemes.
+/// since spans_of() reads all schemes; `exact`: of them too, the whole label.
 std::vector<UnknownLabel> unknown_labels(std::span<const std::string> known,
-                                         std::span<const std::string> lines);
+                                         std::span<const std::string> lines, bool exact = false);
 
 // Metrics of lines of labels, separated by spaces; hypothesis and reference have equally many. The
 // first reference counts. Error (data): their numbers differ.

@@ -1,5 +1,6 @@
 #include "kernels/label_loss.h"
 
+#include "core/error.h"
 #include "core/thread_pool.h"
 #include "kernels/label_math.h"
 
@@ -18,6 +19,12 @@ void label_loss(const Cpu& cpu, const LabelLoss& a) {
 
 void crf_loss(const Cpu& cpu, const CrfLoss& a) {
   const Crf crf{a};
+  for (std::int64_t b = 0; b < a.sentences; ++b)
+    for (std::int64_t t = 0; t < a.lengths[b]; ++t) {
+      const std::int32_t label = crf.target(t, b);
+      NMT_CHECK(label >= 0 && label < a.labels, "CRF: target {} is not one of {} labels", label,
+                a.labels);
+    }
   cpu.pool->parallel_for(a.sentences, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t t = 0; t < a.steps; ++t)

@@ -1,5 +1,6 @@
 #include "tasks/unknown_labels.h"
 
+#include "core/error.h"
 #include "core/log.h"
 #include "core/number_text.h"
 #include "eval/labels.h"
@@ -8,12 +9,12 @@
 #include <vector>
 
 namespace nmt {
+namespace {
 
-void warn_of_unknown_labels(const std::string& file, std::span<const std::string> known,
-                            std::span<const std::string> lines, std::string_view labeled) {
+// "12 words: A (10), B (2)"; `before` comes before the colon.
+std::string described(const std::vector<UnknownLabel>& unknown, std::string_view labeled,
+                      std::string_view before) {
   constexpr std::size_t most = 5;
-  const std::vector<UnknownLabel> unknown = unknown_labels(known, lines);
-  if (unknown.empty()) return;
   std::int64_t all = 0;
   std::string named;
   for (std::size_t i = 0; i < unknown.size(); ++i) {
@@ -22,8 +23,28 @@ void warn_of_unknown_labels(const std::string& file, std::span<const std::string
       named += fmt::format("{}{} ({})", i == 0 ? "" : ", ", unknown[i].label, unknown[i].count);
   }
   if (unknown.size() > most) named += fmt::format(" and {} more", unknown.size() - most);
-  log::warn("{}: the model does not have the labels of {}, which count as errors: {}", file,
-            counted(all, labeled), named);
+  return fmt::format("{}{}: {}", counted(all, labeled), before, named);
+}
+
+}  // namespace
+
+void warn_of_unknown_labels(const std::string& file, std::span<const std::string> known,
+                            std::span<const std::string> lines, std::string_view labeled) {
+  const std::vector<UnknownLabel> unknown = unknown_labels(known, lines);
+  if (!unknown.empty())
+    log::warn("{}: the model does not have the labels of {}", file,
+              described(unknown, labeled, ", which count as errors"));
+}
+
+void require_known_labels(const std::string& file, std::span<const std::string> known,
+                          std::span<const std::string> lines, std::string_view labeled,
+                          std::string_view start_anew) {
+  const std::vector<UnknownLabel> unknown = unknown_labels(known, lines, true);
+  if (!unknown.empty())
+    fail(ExitStatus::data,
+         "{}: the model does not have the labels of {}; it cannot learn new labels: take them out "
+         "of the text, or {}",
+         file, described(unknown, labeled, ""), start_anew);
 }
 
 }  // namespace nmt

@@ -11,4 +11,10 @@ namespace nmt {
 void warn_of_unknown_labels(const std::string& file, std::span<const std::string> known,
                             std::span<const std::string> lines, std::string_view labeled);
 
+/// Fails if a model does not have all labels of its training text, as where the text of a resumed
+/// training has new ones: no loss would see them. `start_anew`: how to, for the message.
+void require_known_labels(const std::string& file, std::span<const std::string> known,
+                          std::span<const std::string> lines, std::string_view labeled,
+                          std::string_view start_anew);
+
 }  // namespace nmt

@@ -223,6 +223,25 @@ TEST(Crf, IsStableForLargeScores) {
     EXPECT_LE(std::abs(x->gradient.f32()[i]), 1.0f);
 }
 
+TEST(Crf, RefusesTargetsThatAreNoLabels) {
+  test::Engine engine(1);
+  for (const std::int32_t other : {-1, 3}) {
+    Tape tape(engine.context, true);
+    const Var x = tape.result(engine.random({2, 2, 3}));
+    Parameter transitions = engine.parameter("transitions", {5, 3}, 1.0f);
+    Tensor sums = engine.context.empty({2}, Dtype::f64);
+    std::fill_n(sums.data<double>(), 2, 0.0);
+    const auto run = [&](std::int32_t second) {
+      ops::crf_loss(tape, x, transitions, engine.ints({0, 2, 1, second}, {2, 2}),
+                    engine.ints({2, 1}, {2}), sums);
+    };
+    run(other);  // padding
+    EXPECT_THROW(ops::crf_loss(tape, x, transitions, engine.ints({0, 2, other, 0}, {2, 2}),
+                               engine.ints({2, 1}, {2}), sums),
+                 Error);
+  }
+}
+
 TEST(WordForms, TellWordsApartByVocabularyAndBytes) {
   const Vocabulary vocabulary = word_vocabulary({"a", "b"});
   WordForms forms(vocabulary);

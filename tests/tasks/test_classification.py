@@ -130,6 +130,20 @@ with tempfile.TemporaryDirectory() as folder:
     weights = [open(os.path.join(m, "latest", "model.safetensors"), "rb").read() for m in (whole, halves)]
     assert weights[0] == weights[1]
 
+    # A resumed training refuses text with labels that the model does not have.
+    new = file("new", open(train, encoding="utf-8").read().replace("red\t", "pink\t", 2))
+    refused(3, [f"{new}: the model does not have the labels of 2 texts: pink (2)", "no-reload"], "nmt-train",
+            *[new if argument == train else argument for argument in common], "--model", halves, "--after", "3e")
+
+    # U+2581 in a label, which SentencePiece reads as a space.
+    marked = [file(name, open(path, encoding="utf-8").read().replace("red\t", "\u2581re\u2581d\t"))
+              for name, path in (("marked", train), ("marked.valid", valid))]
+    marks = os.path.join(folder, "marks")
+    _, err = ok("nmt-train", "--task", "classification", marked[0], "--valid-sets", marked[1], "--model", marks, "--after", "2e", *SMALL)
+    assert "does not have" not in err, err
+    out, _ = ok("nmt-classify", marks, stdin="".join(text + "\n" for _, text in held))
+    assert "\u2581re\u2581d" in out.split() and "red" not in out.split(), out
+
     # Bad input: one line, nothing written.
     task = ["nmt-train", "--task", "classification", "--model", os.path.join(folder, "none")]
     refused(3, ["line 2 has 1 fields, not 2"], *task, file("bad", "a\tx\nb\n"))

@@ -134,6 +134,20 @@ with tempfile.TemporaryDirectory() as folder:
     _, err = ok("nmt-train", *typed, "--model", os.path.join(folder, "typed"), "--after", "1u")
     assert err.count("which count as errors: B-q (") == 1, err
 
+    # A resumed training refuses text with tags that the model does not have, also a known type of another scheme.
+    for tag in ("B-q", "S-o"):
+        new = file("spans.new", open(spans[0]).read().replace("B-o", tag, 3))
+        refused(3, [f"{new}: the model does not have the labels of 3 words: {tag} (3)", "no-reload"], "nmt-train",
+                *[new if argument == spans[0] else argument for argument in common], "--model", halves, "--after", "3e")
+
+    # U+2581 in a tag, which SentencePiece reads as a space.
+    marked = [file(name, columns([[(w, {"N": "\u2581N", "O": "O\u2581"}.get(t, t)) for w, t in s] for s in part]))
+              for name, part in (("marked", data), ("marked.valid", held))]
+    marks = os.path.join(folder, "marks")
+    _, err = ok("nmt-train", "--task", "tagging", marked[0], "--valid-sets", marked[1], "--model", marks, "--after", "3e", *SMALL)
+    assert "does not have" not in err, err
+    assert {"\u2581N", "O\u2581"} < set(ok("nmt-tag", marks, stdin=text)[0].split()) <= {"\u2581N", "O\u2581", "A", "B"}
+
     # Held-out sentences, where no development set is given.
     _, log = ok("nmt-train", "--task", "tagging", train, "--model", os.path.join(folder, "held"), "--after", "2u",
                 *[a for a in SMALL if a != "--quiet"])

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/softmax_loss.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -9,7 +10,6 @@
 namespace nmt {
 namespace {
 
-constexpr std::int32_t first_label = 3;
 constexpr std::size_t batch_tokens = 4096;  // padded tokens of a batch without gradients
 
 // Longest first, so that the first batch needs the most memory.
@@ -49,10 +49,7 @@ std::vector<int> sizes(const std::vector<Ids>& texts) {
 }  // namespace
 
 std::vector<std::string> class_names(const Vocabulary& labels) {
-  std::vector<std::string> names;
-  for (std::int32_t id = first_label; id < labels.size(); ++id)
-    names.push_back(labels.decode(std::vector{id}));
-  return names;
+  return words_of(labels);
 }
 
 Ids encode_text(const Vocabulary& vocabulary, std::string_view text, std::string_view second,

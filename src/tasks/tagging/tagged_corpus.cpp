@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/softmax_loss.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include <algorithm>
 #include <numeric>
@@ -52,10 +53,7 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 std::vector<std::string> label_names(const Vocabulary& labels) {
-  std::vector<std::string> names;
-  for (std::int32_t id = first_label; id < labels.size(); ++id)
-    names.push_back(labels.decode(std::vector{id}));
-  return names;
+  return words_of(labels);
 }
 
 TaggedCorpus encode(std::span<const TaggedSentence> sentences, const Vocabulary& labels,

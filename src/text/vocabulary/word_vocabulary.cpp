@@ -94,6 +94,16 @@ Vocabulary word_vocabulary(const std::vector<std::string>& words) {
   return Vocabulary::from_bytes(model.bytes(), "the words");
 }
 
+std::vector<std::string> words_of(const Vocabulary& vocabulary) {
+  constexpr std::int32_t first = 3;
+  std::vector<std::string> words;
+  for (std::int32_t id = first; id < vocabulary.size(); ++id) {
+    const std::string piece = vocabulary.piece(id);
+    words.push_back(piece.substr(piece.starts_with(mark) ? mark.size() : 0));
+  }
+  return words;
+}
+
 TrainedVocabulary train_word_vocabulary(std::int64_t lines, const LineAt& line,
                                         const VocabularyTraining& training, std::string_view name) {
   if (training.size < 4)

@@ -14,6 +14,9 @@ namespace nmt {
 /// a word is empty, longer than a piece may be, has white space, or stands there twice.
 Vocabulary word_vocabulary(const std::vector<std::string>& words);
 
+/// The words of a word_vocabulary(), in their order. Decoding would give a space for a U+2581.
+std::vector<std::string> words_of(const Vocabulary& vocabulary);
+
 /// The most frequent words of `lines` lines, ties in byte order; at most size - 3, where size is
 /// that of `training`. Words longer than a piece may be are skipped. Errors: as train_vocabulary().
 TrainedVocabulary train_word_vocabulary(std::int64_t lines, const LineAt& line,

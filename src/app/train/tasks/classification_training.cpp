@@ -152,6 +152,7 @@ void ClassificationTraining::make(const TrainingSpec& spec, const VocabularyPair
   const std::vector<std::string> names = class_names(*vocabularies.target);
   const auto max_tokens = static_cast<std::size_t>(spec.data.max_length);
   corpus_ = encode(texts_.examples, vocabulary, names, max_tokens);
+  require_known_labels(spec.data.train_sets[0], names, labels_of(texts_), "text", spec.start_anew);
   if (!spec.data.valid_sets.empty())
     warn_of_unknown_labels(spec.data.valid_sets[0], names, labels_of(development_), "text");
   classifier_.emplace(spec.model, vocabulary.size(), static_cast<int>(names.size()),
