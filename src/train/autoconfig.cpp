@@ -78,6 +78,14 @@ bool choose_smoothing(const CorpusSize& size, TrainSpec& train) {
   return true;
 }
 
+void choose_save_freq(TrainSpec& train, const std::string& usual, const std::string& why,
+                      std::vector<Choice>& choices) {
+  if (!train.save_freq.empty()) return;
+  const bool validates{parse_period(train.valid_freq, "valid-freq")};
+  train.save_freq = validates ? train.valid_freq : usual;
+  choices.push_back({"save-freq", train.save_freq, validates ? "with every validation" : why});
+}
+
 bool choose_attention_query(ModelSpec& model) {
   if (model.attention_query || model.attention == AttentionType::none) return false;
   model.attention_query =
@@ -183,8 +191,9 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
     text("lr-warmup", train.lr_warmup, fmt::format("{}u", row.warmup), by_epoch);
   const auto validation =
       static_cast<std::int64_t>(std::clamp(std::round(updates / 10) * 10, 100.0, 2500.0));
-  text("valid-freq", train.valid_freq, fmt::format("{}u", validation), by_epoch);
-  text("save-freq", train.save_freq, train.valid_freq, "with every validation");
+  const std::string usual_period = fmt::format("{}u", validation);
+  text("valid-freq", train.valid_freq, usual_period, by_epoch);
+  choose_save_freq(train, usual_period, by_epoch, choices);
   text("disp-freq", train.disp_freq, fmt::format("{}u", validation / 5), by_epoch);
   if (train.after.empty())
     text("after", train.after, fmt::format("{}e", row.epochs), "early stopping mostly comes first");

@@ -45,6 +45,12 @@ bool choose_tying(ModelSpec& model, const DataSpec& data);
 /// it did. For settings that do not mention `exponential-smoothing`.
 bool choose_smoothing(const CorpusSize& size, TrainSpec& train);
 
+/// Sets `save-freq`, where it is not set, to valid-freq, or to `usual` if that is none: a training
+/// without validations still needs checkpoints. `usual` is what valid-freq would be if it were
+/// chosen, `why` the reason.
+void choose_save_freq(TrainSpec& train, const std::string& usual, const std::string& why,
+                      std::vector<Choice>& choices);
+
 /// Resolves `attention-query: auto`; returns whether it did. Without attention it is kept.
 bool choose_attention_query(ModelSpec& model);
 
@@ -94,8 +100,8 @@ std::vector<Choice> choose_noise(const CorpusSize& size, const DataSpec& data, N
 /// - Gate-init: choose_gate_init(). Embedding-scale: choose_embedding_scale().
 ///
 /// Validation: once per epoch, but after at least 100 and at most 2,500 updates, so that decoding
-/// the development set takes at most about a tenth of the time; checkpoints at the same interval,
-/// progress lines five times as often.
+/// the development set takes at most about a tenth of the time; checkpoints at the same interval
+/// (choose_save_freq()), progress lines five times as often.
 std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& data,
                            TrainSpec& train);
 

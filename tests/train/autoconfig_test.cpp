@@ -3,6 +3,7 @@
 #include "train/optimization/schedule.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -35,6 +36,23 @@ TEST(AutoConfig, ThirtyThousandCaptions) {
   EXPECT_EQ(train.disp_freq, "86u");
   for (const Choice& choice : choices) EXPECT_FALSE(choice.why.empty()) << choice.name;
   EXPECT_NO_THROW(Schedule{train});
+}
+
+TEST(AutoConfig, CheckpointsComeWithoutValidationsToo) {
+  for (const auto& [valid, save, expected] : {std::tuple{"", "", "430u"},
+                                              {"7u", "", "7u"},
+                                              {"0", "", "430u"},
+                                              {"0u", "", "430u"},
+                                              {"0", "9u", "9u"},
+                                              {"0", "0", "0"}}) {
+    ModelSpec model;
+    DataSpec data;
+    TrainSpec train;
+    train.valid_freq = valid;
+    train.save_freq = save;
+    choose({28'000, 2'100'000}, model, data, train);
+    EXPECT_EQ(train.save_freq, expected) << valid << " " << save;
+  }
 }
 
 TEST(AutoConfig, SmallCorporaGetAGru) {

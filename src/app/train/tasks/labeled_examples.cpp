@@ -72,7 +72,7 @@ void choose_schedule(TrainingSpec& spec, std::int64_t tokens, std::vector<train:
   choose("learn-rate", train.learn_rate, usual.value_or(0.002), "usual", 0.0, choices);
   text("lr-warmup", train.lr_warmup, usual ? "0u" : fmt::format("{}u", updates), "one epoch");
   text("valid-freq", train.valid_freq, "1e", "every epoch");
-  text("save-freq", train.save_freq, train.valid_freq, "with every validation");
+  train::choose_save_freq(train, "1e", "every epoch", choices);
   text("disp-freq", train.disp_freq, fmt::format("{}u", std::max<std::int64_t>(1, updates / 2)),
        fmt::format("an epoch is about {} updates", grouped(updates)));
   text("after", train.after, "20e", "early stopping mostly comes first");

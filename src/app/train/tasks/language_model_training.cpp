@@ -141,7 +141,7 @@ void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Ch
   number("learn-rate", train.learn_rate, usual.value_or(0.002), "usual", 0.0);
   text("lr-warmup", train.lr_warmup, usual ? "0u" : "100u", "usual");
   text("valid-freq", train.valid_freq, "1e", "every epoch");
-  text("save-freq", train.save_freq, train.valid_freq, "with every validation");
+  train::choose_save_freq(train, "1e", "every epoch", choices);
   text("disp-freq", train.disp_freq,
        fmt::format("{}u", std::clamp<std::int64_t>(std::llround(updates / 5), 10, 500)), by_epoch);
   text("after", train.after, "40e", "early stopping mostly comes first");
