@@ -248,7 +248,7 @@ void Trainer::update() {
             : Trainable::Listener();
   counts.target = accumulator_.add(std::move(batches), listener);
   counts = sum_over_ranks(counts);
-  state_.progress.epochs = parts_.source.epochs();
+  state_.progress.epochs = state_.epochs_before + parts_.source.epochs();
   state_.progress.labels += counts.target;
   rate_ =
       schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels},

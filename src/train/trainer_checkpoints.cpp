@@ -3,6 +3,7 @@
 #include "train/parallel/shared.h"
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -114,16 +115,23 @@ void Trainer::load() {
     parts_.source.restore(state_.position);
   } else {
     const auto hash = [](const std::string& corpus) { return corpus.substr(0, corpus.find(' ')); };
+    const bool same_text = hash(state_.corpus) == hash(parts_.corpus);
+    const double kept = state_.epochs_kept(parts_.corpus);
     parts_.reporter.event(
         "corpus", state_.progress,
-        fmt::format("{} the checkpoint's; restarting the corpus",
-                    hash(state_.corpus) == hash(parts_.corpus) ? "the batching differs from"
-                                                               : "the training text is not"),
+        same_text ? fmt::format("the batching differs from the checkpoint's; restarting the corpus "
+                                "after {:.0f} epochs",
+                                kept)
+                  : "the training text is not the checkpoint's; restarting the corpus",
         true);
     parts_.source.restore(beginning_);
-    if (hash(state_.corpus) != hash(parts_.corpus)) state_.stalled = 0;
+    if (!same_text) {
+      state_.stalled = 0;
+      // Decays by epochs that stalls began go on: their first epoch is one of the old text.
+      state_.stalls.first_epoch = std::min(state_.stalls.first_epoch, 0.0);
+    }
     state_.corpus = parts_.corpus;
-    state_.progress.epochs = 0;
+    state_.progress.epochs = state_.epochs_before = kept;
   }
   if (state_.development != parts_.development) {
     discard_best("the development set differs from the checkpoint's");

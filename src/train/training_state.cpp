@@ -3,6 +3,8 @@
 #include "core/error.h"
 #include "core/nlohmann.h"
 
+#include <cmath>
+
 namespace nmt::train {
 namespace {
 
@@ -37,9 +39,17 @@ void fields(State& s, Field&& field) {
 
 }  // namespace
 
+double TrainingState::epochs_kept(const std::string& now) const {
+  const auto text = [](const std::string& c) { return c.substr(0, c.find(' ')); };
+  return corpus == now               ? progress.epochs
+         : text(corpus) == text(now) ? std::floor(progress.epochs)
+                                     : 0;
+}
+
 std::string TrainingState::to_json() const {
   nlohmann::ordered_json json;
   fields(*this, [&](const char* name, const auto& value) { json[name] = value; });
+  if (epochs_before > 0) json["epochs_before"] = epochs_before;
   if (best) json["best"] = *best;
   json["best_due"] = best_due ? nlohmann::ordered_json(*best_due) : nullptr;
   if (average_from >= 0) json["average_from"] = average_from;
@@ -59,6 +69,7 @@ TrainingState TrainingState::from_json(const std::string& text, const std::strin
            "model: {} has averaged weights made by nmt-average; resume the original training",
            name);
     fields(state, [&](const char* key, auto& value) { json.at(key).get_to(value); });
+    if (json.contains("epochs_before")) json.at("epochs_before").get_to(state.epochs_before);
     if (json.contains("best")) state.best = json.at("best").get<double>();
     if (!json.contains("best_due"))
       state.best_due = state.best;  // of an earlier version

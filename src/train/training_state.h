@@ -22,6 +22,7 @@ struct DisplaySums {
 /// All of a training that is no tensor.
 struct TrainingState {
   Progress progress;
+  double epochs_before = 0;          ///< of the progress, before the batch source was restarted
   std::int64_t batches = 0;          ///< batches ever computed: the counter dropout depends on
   std::int64_t optimizer_steps = 0;  ///< Adam's t
   double seconds = 0;                ///< wall time, over all runs
@@ -47,6 +48,11 @@ struct TrainingState {
   /// --after as it was given where it is relative, such as "+10e"; the settings have the absolute
   /// one. Else "".
   std::string relative_after;
+
+  /// The epochs that are counted on when a training resumes with this corpus: all if it is the
+  /// same; the completed ones if only the batches differ, since the source then starts at its
+  /// beginning; none of other text.
+  double epochs_kept(const std::string& now) const;
 
   std::string to_json() const;
   /// Error (data): no such state; `name` is for the message.

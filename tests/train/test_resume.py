@@ -292,6 +292,10 @@ class ResumeTest(TrainingCase):
         done = self.train("m", "--after", "+1e", *rarely)
         self.assertIn("after: +1e is 3e here", done.stderr)
         self.assertEqual(events(self.dir / "m", "end")[-1]["epochs"], 3)
+        done = self.train("m", "--after", "+1e", *rarely, "--mini-batch-words", "300")  # other batches
+        self.assertIn("after: +1e is 4e here", done.stderr)
+        self.assertIn("restarting the corpus after 3 epochs", done.stderr)
+        self.assertEqual(events(self.dir / "m", "end")[-1]["epochs"], 4)
         make_corpus(self.dir, 200, seed=9)
         done = self.train("m", "--after", "+1e", *rarely)
         self.assertIn("after: +1e is 1e here", done.stderr)

@@ -146,6 +146,37 @@ TEST_F(TrainerTest, AnotherCorpusStartsAtItsBeginning) {
   EXPECT_EQ(other.trainer.state().progress.updates, 21);
 }
 
+// Twenty updates are 40 batches, 5 epochs and 5 batches.
+TEST_F(TrainerTest, OtherBatchesOfTheSameTextKeepTheEpochs) {
+  FakeStore store;
+  FakeValidator validator({3, 2, 1});
+  spec.lr_decay = 0.5;
+  spec.lr_decay_strategy = DecayStrategy::epoch_stalled;
+  spec.lr_decay_start = {100, 1};
+  spec.after = "20u";
+  const auto run = [&](const char* after, const char* corpus) {
+    spec.after = after;
+    Training training(spec, store, &validator, corpus);
+    training();
+    return training.trainer.state();
+  };
+  const double stalled_at = run("20u", "c batches").stalls.first_epoch;
+  EXPECT_GT(stalled_at, 1);
+  for (const auto& [after, batches] : {std::pair{"21u", 2}, {"22u", 4}, {"30u", 20}}) {
+    const TrainingState state = run(after, "c others");
+    EXPECT_DOUBLE_EQ(state.progress.epochs, 5 + batches / 7.0);
+    EXPECT_EQ(state.position, std::to_string(batches));
+    EXPECT_EQ(state.stalls.first_epoch, stalled_at);
+  }
+  EXPECT_DOUBLE_EQ(run("31u", "c third").progress.epochs, 7 + 2 / 7.0);
+  const TrainingState other = run("32u", "d third");
+  EXPECT_DOUBLE_EQ(other.progress.epochs, 2 / 7.0);
+  EXPECT_EQ(other.stalls.first_epoch, 0);
+  const Schedule schedule(spec);
+  EXPECT_DOUBLE_EQ(schedule.rate({100, 2.5, 1000}, other.stalls) * 2,
+                   schedule.rate({100, 1.5, 1000}, other.stalls));
+}
+
 TEST(TrainingState, SurvivesJson) {
   TrainingState state;
   state.progress = {123456789012, 1.0 / 3, 987654321987};

@@ -98,8 +98,7 @@ void keep_after(TrainSpec& spec, const train::TrainingState& before) {
 // Makes relative lengths absolute: --after +10e counts from the current progress.
 void resolve_after(TrainSpec& spec, const PreparedTraining& training) {
   Progress done = training.before ? training.before->progress : Progress{};
-  if (training.before && training.before->corpus != training.batching)
-    done.epochs = 0;  // the Trainer restarts the corpus
+  if (training.before) done.epochs = training.before->epochs_kept(training.batching);
   const std::string after = std::exchange(spec.after, absolute_periods(spec.after, done, "after"));
   if (after != spec.after) log::info("after: {} is {} here", after, spec.after);
 }
