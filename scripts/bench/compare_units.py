@@ -9,7 +9,9 @@ A unit is a name of units.def, optionally followed by a colon and options of nmt
 applied on top of --config. All units share one vocabulary. Finished trainings are kept and
 interrupted ones are resumed: stop the script at any time (Ctrl-C, SIGTERM, kill -9) and run the same
 command again. A unit that fails gets a row with the reason; the others continue, and the next run
-retries it.
+retries it. With more --updates trainings go on, and with other --test-sets their models translate
+again; with other training or development text, settings or vocabulary the script asks for another
+--work. It compares the contents of the files, so --work and they can be moved.
 
 With --equal-time UNIT all units train for the time in which UNIT computes --updates: the updates of each
 are scaled by its speed in an earlier --speed in --work, so that other load on the machine changes nothing.
@@ -41,8 +43,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin"
 sys.path.insert(0, str(ROOT / "scripts/bench"))
 import units_table  # noqa: E402
+from common import inputs  # noqa: E402
 
 NEVER = "1000000000u"
+# Options of nmt-train that do not decide what an update computes.
+BUDGET = ("--model", "--cpu-threads", "--after", "--max-minutes", "--early-stopping")
 
 
 class Unit:
@@ -87,26 +92,61 @@ class Task:
         self.model, self.result_file = self.folder / "model", self.folder / "result.json"
         self.hypotheses = [self.folder / units_table.hypothesis(test) for test in range(len(args.tests))]
         self.command = train_command(args, unit, self.model, seed)
+        self.budget = budget(args, unit)
         self.steps, self.process = None, None
 
     def what(self):
         return f"{self.unit.name}, seed {self.seed}"
 
-    def done(self):
+    def inputs(self):
+        return inputs.of_command(self.command, without=BUDGET)
+
+    def begun(self):
+        return (self.model / "latest").exists() or self.result().get("status") == "ok"
+
+    def has_record(self):
+        """Whether the inputs of what exists are recorded. Raises Changed if they differ from those of now."""
+        names = inputs.changed(self.folder / "inputs.json", self.inputs()) if self.begun() else []
+        if names:
+            inputs.refuse(self.folder, names)
+        return names is not None
+
+    def result(self):
         try:
-            result = json.loads(self.result_file.read_text())
+            return json.loads(self.result_file.read_text())
         except (OSError, ValueError):
+            return {}
+
+    def trained(self, result):
+        """Whether the training has finished with this budget."""
+        if result.get("status") != "ok":
             return False
-        return result["status"] == "ok" and result["command"] == self.command and all(file.exists() for file in self.hypotheses)
+        if "budget" in result:
+            return result["budget"] == self.budget
+        return result["command"] == self.command  # of an older version
+
+    def to_translate(self, result):
+        return [test for test in range(len(self.args.tests)) if not units_table.is_translated(self.args, self.folder, result, test)]
+
+    def done(self):
+        result = self.result()
+        return self.trained(result) and not self.to_translate(result)
+
+    def action(self):
+        return "translates" if self.trained(self.result()) else "goes on" if (self.model / "latest").exists() else "starts"
 
     def begin(self):
-        self.folder.mkdir(parents=True, exist_ok=True)
-        # A finished training with different settings: discard its results.
-        for path in (self.result_file, *self.hypotheses):
+        if not self.begun():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            inputs.keep(self.folder / "inputs.json", self.inputs())
+        result = self.result()
+        trained = self.trained(result)
+        tests = self.to_translate(result) if trained else range(len(self.args.tests))
+        for path in (self.result_file, *(self.hypotheses[test] for test in tests)):
             path.unlink(missing_ok=True)
-        self.steps = [("train.log", [BIN / "nmt-train", *self.command])]
-        for (source, _), hypothesis in zip(self.args.tests, self.hypotheses):
-            self.steps.append(("translate.log", [BIN / "nmt-translate", "-m", self.model, "-i", source, "-o", hypothesis, "--cpu-threads", self.args.threads]))
+        self.steps = [] if trained else [("train.log", [BIN / "nmt-train", *self.command])]
+        for test in tests:
+            self.steps.append(("translate.log", [BIN / "nmt-translate", "-m", self.model, "-i", self.args.tests[test][0], "-o", self.hypotheses[test], "--cpu-threads", self.args.threads]))
         self.next()
 
     def next(self):
@@ -135,7 +175,8 @@ class Task:
         return True
 
     def finish(self, result):
-        units_table.write_whole(self.result_file, json.dumps({**result, "unit": self.unit.name, "seed": self.seed, "command": self.command}, indent=1) + "\n")
+        made_from = {"command": self.command, "budget": self.budget, "tests": self.args.test_digests}
+        units_table.write_whole(self.result_file, json.dumps({**result, "unit": self.unit.name, "seed": self.seed, **made_from}, indent=1) + "\n")
         say(f"{self.what()}: {result['status']}" + (f": {result['why']}" if "why" in result else ""))
 
 
@@ -157,30 +198,58 @@ def train_command(args, unit, model, seed, after=None):
     command += unit.arguments + ["--train-sets", *args.train_sets, "--vocabs", str(args.vocabs or args.work / "vocab.spm"), "--model", str(model)]
     command += ["--valid-sets", *args.valid_sets] if args.valid_sets else []
     command += ["--seed", str(seed), "--cpu-threads", str(args.threads)]
+    return command + budget(args, unit, after)
+
+
+def budget(args, unit, after=None):
+    """Options of nmt-train that end a training."""
     after = after or updates_of(args, unit)
     if after:
-        command += ["--after", f"{after}u"]
-    elif args.until_converged:
-        command += ["--after", "0"]
-    else:
-        command += ["--after", "0", "--max-minutes", str(args.minutes)]
-    return command
+        return ["--after", f"{after}u"]
+    if args.until_converged:
+        return ["--after", "0"]
+    return ["--after", "0", "--max-minutes", str(args.minutes)]
+
+
+def inputs_of_unit(args, unit):
+    """What decides the speed of a unit, except the machine."""
+    own_vocabulary = [] if args.vocabs else ["--vocabs"]  # which may not exist yet
+    return inputs.of_command(train_command(args, unit, "", 1, after=1), without=(*BUDGET, "--seed", *own_vocabulary))
 
 
 def make_vocabulary(args):
-    vocabulary = args.work / "vocab.spm"
-    if args.vocabs or vocabulary.exists():
-        return
+    """Trains vocab.spm if it does not exist; returns whether its inputs are recorded."""
+    vocabulary, record = args.work / "vocab.spm", args.work / "vocab.json"
+    if args.vocabs:
+        return True
+    now = inputs.of_command(["--train-sets", *args.train_sets, "--pieces", args.pieces])
+    if vocabulary.exists():
+        names = inputs.changed(record, now)
+        if names:
+            inputs.refuse(vocabulary, names)
+        return names is not None
+    inputs.keep(record, now)
     made = args.work / "vocab.tmp.spm"
     with open(args.work / "vocab.log", "wb") as log:
         command = [BIN / "nmt-vocab", "train", *args.train_sets, "--size", str(args.pieces), "--model", made]
         if subprocess.run(command, stdout=log, stderr=log).returncode != 0:
             sys.exit(f"compare_units.py: cannot train the vocabulary: {reason(args.work / 'vocab.log')}")
     made.rename(vocabulary)
+    return True
 
 
-def train_all(args, units):
-    tasks = [Task(args, unit, seed) for seed in args.seeds for unit in units]
+def check_inputs(args, tasks):
+    """Ends the script if the vocabulary or a model in --work was computed from other inputs."""
+    try:
+        unknown = [] if make_vocabulary(args) else ["vocab.spm"]
+        unknown += [task.what() for task in tasks if not task.has_record()]
+    except inputs.Changed as error:
+        sys.exit(f"compare_units.py: {error}")
+    if unknown:
+        inputs.warn(f"{args.work}: {'; '.join(unknown)}")
+
+
+def train_all(args, tasks):
     waiting = [task for task in tasks if not task.done()]
     if len(waiting) < len(tasks):
         say(f"{len(tasks) - len(waiting)} of {len(tasks)} trainings are done already")
@@ -189,7 +258,7 @@ def train_all(args, units):
         while waiting or running:
             while waiting and len(running) < args.jobs:
                 task = waiting.pop(0)
-                say(f"{task.what()}: {'goes on' if (task.model / 'latest').exists() else 'starts'}")
+                say(f"{task.what()}: {task.action()}")
                 task.begin()
                 running.append(task)
             running = [task for task in running if not task.poll()]
@@ -270,15 +339,14 @@ def measure_speed(args, units):
     result = {name: {k: v if k == "why" else statistics.median(v) for k, v in mine.items() if v} for name, mine in figures.items()}
     conditions = {"rounds": args.rounds, "updates": args.speed_updates, "threads": args.threads, "date": time.strftime("%Y-%m-%d %H:%M"),
                   "load": os.getloadavg()[1]}  # fmt: skip
-    units_table.write_whole(args.work / "speed.json", json.dumps({"units": result, "all": figures, "conditions": conditions}, indent=1) + "\n")
+    units_table.write_whole(args.work / "speed.json", json.dumps({"units": result, "all": figures, "conditions": conditions, "inputs": args.speed_inputs}, indent=1) + "\n")
 
 
 def speeds_of(args, parser):
     """Target tokens per second of each unit, from an earlier --speed."""
-    try:
-        measured = json.loads((args.work / "speed.json").read_text())["units"]
-    except OSError:
+    if not (args.work / "speed.json").exists():
         parser.error(f"--equal-time: no speed.json in {args.work}; run the same command with --speed first")
+    measured = units_table.speeds(args)
     for name in [*(Unit(item).name for item in args.units), args.equal_time]:
         if "tokens" not in measured.get(name, {}):
             parser.error(f"--equal-time: no speed of {name} in {args.work / 'speed.json'}; run the same command with --speed first")
@@ -326,18 +394,20 @@ def parse():
                 parser.error(f"{option}: {file} is no file")
         return files and [str(pathlib.Path(file).resolve()) for file in files]
 
-    if args.equal_time:
-        if not args.updates:
-            parser.error("--equal-time needs --updates")
-        args.equal_time = Unit(args.equal_time).name
-        args.speeds = speeds_of(args, parser)
     args.train_sets, args.valid_sets = whole_paths("--train-sets", args.train_sets), whole_paths("--valid-sets", args.valid_sets)
     args.tests = [whole_paths("--test-sets", pair) for pair in args.test_sets]
+    args.test_digests = [inputs.digest(source) for source, _ in args.tests]
     args.vocabs = args.vocabs and args.vocabs.resolve()
     units = [Unit(item) for item in args.units]
     twice = {unit.folder for unit in units if sum(other.folder == unit.folder for other in units) > 1}
     if twice:
         parser.error(f"units: {', '.join(sorted(twice))} is given twice")
+    args.speed_inputs = {unit.name: inputs_of_unit(args, unit) for unit in [*units, *([Unit(args.equal_time)] if args.equal_time else [])]}
+    if args.equal_time:
+        if not args.updates:
+            parser.error("--equal-time needs --updates")
+        args.equal_time = Unit(args.equal_time).name
+        args.speeds = speeds_of(args, parser)
     if not (BIN / "nmt-train").exists():
         parser.error(f"no nmt-train in {BIN}; build first, or set NMT_BUILD to the folder of the build")
     return args, units
@@ -355,11 +425,12 @@ def main():
         fcntl.flock(lock, fcntl.LOCK_EX)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: sys.exit(128 + received))
-    make_vocabulary(args)
+    tasks = [Task(args, unit, seed) for seed in args.seeds for unit in units]
+    check_inputs(args, tasks)
     if args.speed:
         measure_speed(args, units)
     else:
-        train_all(args, units)
+        train_all(args, tasks)
     rows = units_table.rows(BIN, args, units)
     units_table.write(args, rows, sys.argv)
     say(f"written: {args.work / 'table.md'}, table.csv")

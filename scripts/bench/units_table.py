@@ -63,7 +63,35 @@ def result_of(args, unit, seed):
     file = args.work / unit.folder / f"seed-{seed}" / "result.json"
     if not file.exists():
         return {"status": "failed", "why": "not trained yet"}
-    return json.loads(file.read_text())
+    result = json.loads(file.read_text())
+    if result["status"] == "ok" and not all(is_translated(args, file.parent, result, test) for test in range(len(args.tests))):
+        return {"status": "failed", "why": "trained, but these test sets are not translated: run without --speed"}
+    return result
+
+
+def lines(path):
+    return len(path.read_bytes().removesuffix(b"\n").split(b"\n"))
+
+
+def is_translated(args, folder, result, test):
+    """Whether a finished training has a translation of this test set. Results of older versions do not tell; in them
+    the number of lines counts."""
+    output = folder / hypothesis(test)
+    if not output.exists():
+        return False
+    if "tests" in result:
+        return result["tests"][test : test + 1] == [args.test_digests[test]]
+    return lines(output) == lines(pathlib.Path(args.tests[test][0]))
+
+
+def speeds(args):
+    """Figures of the last --speed by unit, without units whose inputs have changed since."""
+    file = args.work / "speed.json"
+    if not file.exists():
+        return {}
+    measured = json.loads(file.read_text())
+    before, now = measured.get("inputs", {}), args.speed_inputs
+    return {name: figures for name, figures in measured["units"].items() if name not in before or name not in now or before[name] == now[name]}
 
 
 def score(programs, args, unit, seeds, test=0):
@@ -89,8 +117,7 @@ def p_values(programs, args, unit, baseline, seeds, test=0):
 
 def rows(programs, args, units):
     """One row per unit: means over its finished seeds; interval and p-value of the median seed; p-value of a test over the seeds."""
-    speed_file = args.work / "speed.json"
-    speeds = json.loads(speed_file.read_text())["units"] if speed_file.exists() else {}
+    speed_of = speeds(args)
     baseline = next((unit for unit in units if unit.name == args.baseline), None)
     table, bleu_of = [], {}
     for unit in units:
@@ -115,9 +142,9 @@ def rows(programs, args, units):
             for test in range(1, len(args.tests)):
                 values = p_values(programs, args, unit, baseline, good, test) if baseline and unit is not baseline else []
                 row["other_tests"].append((statistics.mean(s[0] for s in score(programs, args, unit, good, test)), statistics.median(values) if values else None))
-        mine = speeds.get(unit.name, {})
+        mine = speed_of.get(unit.name, {})
         row["tokens_per_second"], row["ms_batch_1"], row["ms_batch_64"] = mine.get("tokens"), mine.get("ms_1"), mine.get("ms_batch")
-        base = speeds.get(args.baseline, {}).get("tokens")
+        base = speed_of.get(args.baseline, {}).get("tokens")
         row["tokens_ratio"] = mine["tokens"] / base if base and "tokens" in mine else None
         if mine.get("why"):
             row["why"] = "; ".join(filter(None, [row["why"], f"speed: {mine['why']}"]))

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,12 +46,12 @@ class CompareUnits(unittest.TestCase):
     def tearDown(self):
         self.temporary.cleanup()
 
-    def command(self, *arguments, updates=20):
-        sets = [word for name, file in (("train", "train"), ("valid", "valid"), ("test", "test"))
+    def command(self, *arguments, updates=20, pieces=200, work="work", **files):
+        sets = [word for name in ("train", "valid", "test") for file in [files.get(name, name)]
                 for word in (f"--{name}-sets", self.folder / f"{file}.en", self.folder / f"{file}.de")]  # fmt: skip
         command = [sys.executable, ROOT / "scripts/bench/compare_units.py", "--config", self.folder / "base.yaml",
-                   *(["--updates", updates] if updates else []), "--pieces", 200,
-                   "--work", self.folder / "work", "--no-figures", *sets, *arguments]  # fmt: skip
+                   *(["--updates", updates] if updates else []), "--pieces", pieces,
+                   "--work", self.folder / work, "--no-figures", *sets, *arguments]  # fmt: skip
         return [str(word) for word in command]
 
     def run_it(self, *arguments, status=0, **options):
@@ -108,12 +109,80 @@ class CompareUnits(unittest.TestCase):
         self.assertEqual(after["overlay"]["bleu"], rows["overlay"]["bleu"])
         self.assertEqual(after["gru:reset=never"]["status"], "failed")
 
+    def part_of(self, name, new, lines):
+        for side in ("en", "de"):
+            text = (self.folder / f"{name}.{side}").read_text(encoding="utf-8").splitlines(keepends=True)
+            (self.folder / f"{new}.{side}").write_text("".join(text[:lines]), encoding="utf-8")
+
+    def test_other_texts_are_translated_again(self):
+        self.part_of("valid", "other", 15)
+        self.run_it("gru")
+        run = self.folder / "work/gru/seed-1"
+        log = (run / "train.log").read_bytes()
+
+        def check(test, work="work"):
+            output = self.folder / work / "gru/seed-1/hypothesis"
+            score = subprocess.run([BIN / "nmt-bleu", self.folder / f"{test}.de", "-i", output, "-b", "-w", "4"], capture_output=True, text=True, check=True)
+            self.assertAlmostEqual(float(self.rows()["gru"]["bleu"]), float(score.stdout), places=3)
+
+        before = (run / "hypothesis").read_bytes()
+        self.run_it("gru", "--speed", "--rounds", "1", "--speed-updates", "2", "--speed-sentences", "5", test="other", status=1)
+        self.assertIn("these test sets are not translated", self.rows()["gru"]["why"])
+        self.assertIn("gru, seed 1: translates", self.run_it("gru", test="other"))
+        self.assertEqual(len((run / "hypothesis").read_bytes().splitlines()), 15)
+        check("other")
+        self.assertIn("1 of 1 trainings are done already", self.run_it("gru", test="other"))
+        self.run_it("gru")
+        self.assertEqual((run / "hypothesis").read_bytes(), before)
+        check("test")
+        self.assertEqual((run / "train.log").read_bytes(), log)
+        # More updates go on; a copy of the folder needs nothing.
+        self.run_it("gru", updates=25)
+        self.assertEqual(self.rows()["gru"]["updates"], "25")
+        shutil.copytree(self.folder / "work", self.folder / "copy", symlinks=True)
+        self.assertIn("1 of 1 trainings are done already", self.run_it("gru", updates=25, work="copy"))
+        # Without records, as of older versions.
+        for name in ("vocab.json", "gru/seed-1/inputs.json"):
+            (self.folder / "work" / name).unlink()
+        result = json.loads((run / "result.json").read_text())
+        (run / "result.json").write_text(json.dumps({name: value for name, value in result.items() if name not in ("budget", "tests")}))
+        said = self.run_it("gru", updates=25)
+        self.assertIn("1 of 1 trainings are done already", said)
+        self.assertIn("vocab.spm; gru, seed 1: the inputs were not recorded", said)
+        self.assertEqual(said.count("warning"), 1)
+        self.assertIn("gru, seed 1: translates", self.run_it("gru", updates=25, test="other"))
+        check("other")
+
+    def test_other_inputs_of_the_trainings_are_refused(self):
+        overlay = str(self.folder / "overlay.yaml")
+        self.run_it("gru", overlay)
+        before = {path: path.read_bytes() for path in (self.folder / "work").rglob("*") if path.is_file() and path.name != ".lock"}
+
+        def refused(*arguments, what, made, **options):
+            said = self.run_it(*arguments, status=1, **options)
+            self.assertIn(f"compare_units.py: {self.folder / 'work' / made}: was computed with other values or files of {what}; take another --work", said)
+            self.assertEqual(len(said.splitlines()), 1, said)
+
+        self.part_of("train", "other", 200)
+        refused("gru", made="vocab.spm", what="--train-sets", train="other")
+        refused("gru", made="vocab.spm", what="--pieces", pieces=150)
+        refused("gru", "--vocabs", self.folder / "base.yaml", made="gru/seed-1", what="--vocabs")
+        self.part_of("valid", "other", 10)
+        refused("gru", made="gru/seed-1", what="--valid-sets", valid="other")
+        (self.folder / "overlay.yaml").write_text("unit: lrn\n")
+        refused("gru", overlay, made="overlay/seed-1", what="--config")
+        (self.folder / "base.yaml").write_text(SETTINGS + "learn-rate: 0.01\n")
+        refused("gru", made="gru/seed-1", what="--config")
+        self.assertEqual(before, {path: path.read_bytes() for path in before})
+
     def test_equal_time_scales_the_updates_by_speed(self):
         units = ["gru", str(self.folder / "overlay.yaml")]
         self.run_it(*units)
         self.assertIn("no speed.json", self.run_it(*units, "--equal-time", "gru", status=2))
         speeds = {"units": {"gru": {"tokens": 100.0}, "overlay": {"tokens": 157.0}},
                   "conditions": {"rounds": 1, "updates": 4, "threads": 1, "date": "today", "load": 0.0}}  # fmt: skip
+        (self.folder / "work/speed.json").write_text(json.dumps({**speeds, "inputs": {"overlay": {"--unit": ["gru"]}}}))  # of other settings
+        self.assertIn("no speed of overlay", self.run_it(*units, "--equal-time", "gru", status=2))
         (self.folder / "work/speed.json").write_text(json.dumps(speeds))
         self.assertIn("no speed of ssru", self.run_it(*units, "ssru", "--equal-time", "gru", status=2))
         self.run_it(*units, "--equal-time", "gru")
