@@ -18,8 +18,9 @@ are scaled by its speed in an earlier --speed in --work, so that other load on t
 Trainings of --updates go on from there in a copy of their folder (cp -a compare compare-time), unless they
 have more updates than they get; so take the slowest for UNIT.
 
-With --until-converged each training ends by the early stopping of --config: after that many validations
-without a better value. More than one pair of --test-sets adds columns to the table.
+Trainings end by --updates, --minutes or --until-converged alone: limits of --config (after, max-minutes)
+do not count, nor does its early-stopping with --updates. With --until-converged each training ends by the
+early stopping of --config: after that many validations without a better value. More than one pair of --test-sets adds columns to the table.
 
 The directory --work receives table.md, table.csv, PNG figures, vocab.spm, and a directory for every
 unit and seed (model, train.log, hypothesis, result.json). Figures need matplotlib, which is installed
@@ -123,7 +124,10 @@ class Task:
             return False
         if "budget" in result:
             return result["budget"] == self.budget
-        return result["command"] == self.command  # of an older version
+        # Of an older version, which did not lift the limits of --config.
+        limit = updates_of(self.args, self.unit)
+        older = [*self.command[: -len(self.budget)], *(self.budget if self.args.minutes else self.budget[:2])]
+        return result["command"] in (self.command, older) and limit in (None, result["updates"])
 
     def to_translate(self, result):
         return [test for test in range(len(self.args.tests)) if not units_table.is_translated(self.args, self.folder, result, test)]
@@ -168,9 +172,11 @@ class Task:
             return False
         else:
             result = units_table.read_training(BIN, self.model, self.folder / "train.log")
-            limit = updates_of(self.args, self.unit)
-            if limit and (result["updates"] or 0) > limit:
-                result = {"why": f"has {result['updates']} updates from an earlier run, more than the {limit} asked for: take another --work"}
+            limit, updates = updates_of(self.args, self.unit), result["updates"] or 0
+            if limit and updates > limit:
+                result = {"why": f"has {updates} updates from an earlier run, more than the {limit} asked for: take another --work"}
+            elif limit and updates < limit:
+                result = {"why": f"ended after {updates} of {limit} updates: see {self.folder / 'train.log'}"}
             self.finish({"status": "failed" if "why" in result else "ok", **result})
         return True
 
@@ -205,9 +211,9 @@ def budget(args, unit, after=None):
     """Options of nmt-train that end a training."""
     after = after or updates_of(args, unit)
     if after:
-        return ["--after", f"{after}u"]
+        return ["--after", f"{after}u", "--max-minutes", "0", "--early-stopping", "0"]
     if args.until_converged:
-        return ["--after", "0"]
+        return ["--after", "0", "--max-minutes", "0"]
     return ["--after", "0", "--max-minutes", str(args.minutes)]
 
 

@@ -47,7 +47,7 @@ def parameters(programs, model, log):
 
 def read_training(programs, model, log):
     displays, validations = events(model, "display"), events(model, "validation")
-    updates = max((event["updates"] for event in displays + validations), default=None)
+    updates = max((event["updates"] for event in displays + validations + events(model, "end")), default=None)
     return {"parameters": parameters(programs, model, log), "updates": updates,
             "seconds": displays[-1]["seconds"] if displays else None,
             "training_tokens_per_second": statistics.median(d["target_tokens_per_second"] for d in displays) if displays else None,

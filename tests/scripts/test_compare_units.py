@@ -192,8 +192,32 @@ class CompareUnits(unittest.TestCase):
         self.run_it("gru", "--equal-time", str(self.folder / "overlay.yaml"), status=1)
         self.assertIn("more than the 13 asked for", self.rows()["gru"]["why"])
 
+    def test_limits_of_the_settings_do_not_end_trainings(self):
+        # After the second validation it would stop, and after a moment.
+        (self.folder / "limits.yaml").write_text("early-stopping: 1\nmax-minutes: 0.0001\nafter: 12u\nlearn-rate: 0.5\nvalid-metrics: [cross-entropy]\n")
+        self.run_it("gru", "--config", self.folder / "limits.yaml", updates=43)
+        self.assertEqual((self.rows()["gru"]["status"], self.rows()["gru"]["updates"]), ("ok", "43"))
+        # A training of an older version that was cut short goes on.
+        file = self.folder / "work/gru/seed-1/result.json"
+        result = json.loads(file.read_text())
+        command = [*result["command"][: result["command"].index("--after")], "--after", "50u"]
+        file.write_text(json.dumps({**{name: value for name, value in result.items() if name not in ("budget", "tests")}, "command": command}))
+        self.run_it("gru", "--config", self.folder / "limits.yaml", updates=50)
+        self.assertEqual(self.rows()["gru"]["updates"], "50")
+
+    def test_a_training_that_ends_early_has_failed(self):
+        programs = self.folder / "build/bin"
+        programs.mkdir(parents=True)
+        for program in ("nmt-vocab", "nmt-translate", "nmt-bleu", "nmt-info"):
+            (programs / program).symlink_to(BIN / program)
+        (programs / "nmt-train").write_text(f'#!/bin/sh\nexec "{BIN}/nmt-train" "$@" --after 10u\n')
+        (programs / "nmt-train").chmod(0o755)
+        done = subprocess.run(self.command("gru"), capture_output=True, text=True, timeout=120, env={**os.environ, "NMT_BUILD": str(programs.parent)})
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("ended after 10 of 20 updates", self.rows()["gru"]["why"])
+
     def test_until_early_stopping_on_two_tests(self):
-        (self.folder / "stop.yaml").write_text("early-stopping: 2\nlearn-rate: 0.5\nvalid-metrics: [cross-entropy]\n")  # a rate at which nothing is learned
+        (self.folder / "stop.yaml").write_text("early-stopping: 2\nmax-minutes: 0.0001\nlearn-rate: 0.5\nvalid-metrics: [cross-entropy]\n")  # a rate at which nothing is learned
         other = [self.folder / "valid.en", self.folder / "valid.de"]
         self.run_it("gru", "ssru", "--config", self.folder / "stop.yaml", "--until-converged", "--test-sets", *other, updates=None)
         for unit, row in self.rows().items():
