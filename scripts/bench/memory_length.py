@@ -7,7 +7,8 @@ its end, and writes accuracy by distance as a table and as a picture (ELSTM, sec
 A sentence is one of 8 keys, 0 to D - 1 random words of another 8, and a question mark; its tags are the key
 at the question mark and "_" elsewhere. Guessing is right in 12.5 % of the cases. The model is a forward
 tagger with one layer (nmt-train --task tagging --tagging-network basic). A unit is a name, optionally
-followed by a colon and options of nmt-train. Finished trainings in --work are kept.
+followed by a colon and options of nmt-train. Finished trainings in --work are kept; other widths, updates or
+distances need another --work.
 Programs are taken from $NMT_BUILD/bin, else from build/bin."""
 import argparse
 import os
@@ -16,6 +17,7 @@ import random
 import subprocess
 import sys
 
+from common import inputs
 from svg import COLORS, Chart, write
 
 KEYS = [f"key{i}" for i in range(8)]
@@ -89,11 +91,17 @@ def main():
     for unit in args.units:
         name, _, options = unit.partition(":")
         folder = args.work / (unit.replace(":", "_").replace("=", "_").replace(",", "_") + f"-{args.seed}")
+        command = [
+            programs / "nmt-train", train, "--task", "tagging", "--tagging-network", "basic", "--unit", name, "--valid-sets", valid, "--model", folder,
+            "--enc-depth", "1", "--dim-emb", "32", "--dim-rnn", args.width, "--dim-char-rnn", "0", "--dropout", "0", "--max-length", args.distance + 1,
+            "--mini-batch-words", "2048", "--learn-rate", "0.003", "--lr-warmup", "100u", "--after", f"{args.updates}u", "--valid-freq", "250u", "--save-freq", "250u",
+            "--early-stopping", "0", "--precision", "float32", "--seed", args.seed, "--cpu-threads", args.threads, *(f"--{option}" for option in options.split(",") if option)]  # fmt: skip
+        try:
+            inputs.reuse(args.work / f"{folder.name}.json", inputs.of_command(command[1:], without=("--model", "--cpu-threads")), folder)
+        except inputs.Changed as error:
+            sys.exit(f"error: {error}")
         if not (folder / "done").exists():
-            run([programs / "nmt-train", "--task", "tagging", "--tagging-network", "basic", "--unit", name, train, "--valid-sets", valid, "--model", folder,
-                 "--enc-depth", "1", "--dim-emb", "32", "--dim-rnn", args.width, "--dim-char-rnn", "0", "--dropout", "0", "--max-length", args.distance + 1,
-                 "--mini-batch-words", "2048", "--learn-rate", "0.003", "--lr-warmup", "100u", "--after", f"{args.updates}u", "--valid-freq", "250u", "--save-freq", "250u",
-                 "--early-stopping", "0", "--precision", "float32", "--seed", args.seed, "--cpu-threads", args.threads, *(f"--{option}" for option in options.split(",") if option)], args.work / f"{folder.name}.log")
+            run(command, args.work / f"{folder.name}.log")
             (folder / "done").touch()
         curves[unit] = recalled(programs, folder, test)
         print(f"{unit}: at least half of the keys up to distance {length(curves[unit])}", flush=True)

@@ -24,8 +24,8 @@ def digest(path):
 
 def of_command(words, without=()):
     """Options of a command line and their values; a file counts by its contents. Words in front of the
-    first option have the name "files"."""
-    found, name = {}, "files"
+    first option have the name "the training text"."""
+    found, name = {}, "the training text"
     for word in map(str, words):
         value = word
         if re.match(r"--?[a-z]", word):

@@ -8,14 +8,17 @@ fusion: a translation model of few pairs, and a language model of more text in i
 2015). The weight is chosen by BLEU of the development set. ranking: two language models choose the pairs (Moore & Lewis
 2010) whose English resembles the first 5,000 lines of Multi30k; models trained on both choices translate test2016.
 DATA has the folders multi30k and tatoeba. Trainings are of a number of updates, not of time. A model in DIR that is
-complete is not trained again."""
+complete is not trained again; other updates or texts need another DIR."""
 import argparse
 import json
 import pathlib
 import random
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "scripts/bench"))
+from common import inputs  # noqa: E402
 WEIGHTS = (0, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
@@ -48,6 +51,10 @@ class Experiment:
     def train(self, name, *arguments):
         """The model DIR/name."""
         model, log = self.args.work / name, self.args.work / f"{name}.log"
+        try:
+            inputs.reuse(self.args.work / f"{name}.json", inputs.of_command(arguments), model)
+        except inputs.Changed as error:
+            raise SystemExit(f"language_model_uses: {error}") from None
         if not log.exists():
             log.write_text(self.run("nmt-train", *arguments, "--precision", "float32", "--model", model).stderr)
         return model

@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "scripts/bench"))
+from common import inputs  # noqa: E402
 
 
 def parser(description, units):
@@ -17,7 +19,7 @@ def parser(description, units):
     result.add_argument("--seeds", nargs="+", type=int, default=[1])
     result.add_argument("--jobs", type=int, default=1, help="trainings side by side (%(default)s)")
     result.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/bin")
-    result.add_argument("--work", type=pathlib.Path, required=True, help="folder of the models and logs; complete trainings are kept")
+    result.add_argument("--work", type=pathlib.Path, required=True, help="folder of the models and logs; complete trainings are kept, other options need another folder")
     return result
 
 
@@ -31,11 +33,13 @@ def parse(parser):
 
 
 def train(args, name, options):
-    """Trains args.work/name unless it is complete; returns the model and its log."""
+    """Trains args.work/name unless it is complete; returns the model and its log. A model of other
+    options or texts is an error."""
     model, log = args.work / name, args.work / f"{name}.log"
+    command = [args.programs / "nmt-train", args.train, "--valid-sets", args.valid, "--model", model, *options]
+    inputs.reuse(args.work / f"{name}.json", inputs.of_command(command[1:], without=("--model", "--cpu-threads")), model)
     if not log.exists() or "training is over" not in log.read_text():
         with log.open("w") as file:
-            command = [args.programs / "nmt-train", args.train, "--valid-sets", args.valid, "--model", model, *options]
             status = subprocess.run(command, stderr=file, stdout=file).returncode
         if status != 0:
             last = (log.read_text().strip().splitlines() or ["no output"])[-1]

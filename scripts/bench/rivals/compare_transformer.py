@@ -12,7 +12,7 @@ the development text trains for --minutes. CTranslate2 translates with beam 4 in
 This project: nmt-train with each --config for the same minutes; nmt-translate in float32 and, converted
 by nmt-convert, in int8. Both sides use --threads threads in all. Minutes are wall time, so nothing else
 should run. Lines of progress go to stderr, the table to stdout. Trainings that are finished in --work with
-the same settings are not repeated; all translations are, so that speeds are of one run. --picture draws
+the same settings and text are not repeated; all translations are, so that speeds are of one run. --picture draws
 BLEU against sentences per second in batches, which needs matplotlib.
 
     scripts/bench/rivals/compare_transformer.py --data multi30k --minutes 15 --work rival
@@ -31,6 +31,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import inputs  # noqa: E402
 from compare_pytorch import ROOT, ensure_packages, programs  # noqa: E402
 
 BOS, EOS, UNK = 1, 2, 3
@@ -81,15 +82,37 @@ def lines(path):
     return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 
+def digests(args):
+    """Of the training and the development text."""
+    try:
+        return [inputs.digest(args.data / f"{name}.{side}") for name in ("train", "val") for side in ("en", "de")]
+    except OSError as error:
+        sys.exit(f"--data: {error.filename}: {error.strerror}")
+
+
+def check_settings(made, before, wanted):
+    """Ends the script if the settings or the text differ. Records of older versions do not have the text."""
+    names = inputs.differences(before, wanted)
+    if names == ["data"] and "data" not in before:
+        inputs.warn(made)
+    elif names:
+        sys.exit(f"{made} was made with other settings ({', '.join(names)}): take another --work")
+
+
 def train_vocabulary(args):
-    import sentencepiece as spm
     prefix = args.work / "pieces"
-    if not prefix.with_suffix(".model").exists():
+    made, record, wanted = prefix.with_suffix(".model"), args.work / "pieces.json", {"pieces": args.pieces, "data": digests(args)[:2]}
+    if made.exists():
+        check_settings(made, json.loads(record.read_text()) if record.exists() else {"pieces": args.pieces}, wanted)
+    else:
+        inputs.keep(record, wanted)
+    import sentencepiece as spm
+    if not made.exists():
         spm.SentencePieceTrainer.train(
             input=[str(args.data / "train.en"), str(args.data / "train.de")], model_prefix=str(prefix),
             vocab_size=args.pieces, model_type="bpe", character_coverage=1.0, num_threads=args.threads,
             pad_id=0, bos_id=BOS, eos_id=EOS, unk_id=UNK, minloglevel=2)
-    return spm.SentencePieceProcessor(model_file=str(prefix.with_suffix(".model")))
+    return spm.SentencePieceProcessor(model_file=str(made))
 
 
 class Corpus:
@@ -247,11 +270,11 @@ def trained_transformer(args, vocabulary):
     told, record = args.work / "transformer.json", args.work / "ctranslate2"
     wanted = {name: getattr(args, name) for name in ("minutes", "tune_minutes", "learn_rates", "batches", "threads", "width", "ff", "heads",
                                                      "layers", "dropout", "warmup", "pieces", "bfloat16", "seed")}  # fmt: skip
+    wanted["data"] = digests(args)
     if told.exists():
         result = json.loads(told.read_text())
-        if result["settings"] == wanted:
-            return result
-        sys.exit(f"{args.work} has a Transformer of other settings: take another --work")
+        check_settings(told, result["settings"], wanted)
+        return result
     import torch
     torch.set_num_threads(args.threads)
     corpus = Corpus(vocabulary, args.data / "train.en", args.data / "train.de")
@@ -280,10 +303,11 @@ def trained_model(args, name, config):
     folder = args.work / name
     record = args.work / f"{name}.log"  # written when the training is finished
     told = args.work / f"{name}.json"
-    wanted = {"config": config.read_text(encoding="utf-8"), "minutes": args.minutes, "threads": args.threads}
-    if folder.exists() and (not told.exists() or json.loads(told.read_text()) != wanted):
-        sys.exit(f"{folder} has a model of other settings: take another --work")
-    told.write_text(json.dumps(wanted) + "\n")
+    wanted = {"config": config.read_text(encoding="utf-8"), "minutes": args.minutes, "threads": args.threads, "data": digests(args)}
+    if folder.exists():
+        check_settings(folder, json.loads(told.read_text()) if told.exists() else {}, wanted)
+    else:
+        told.write_text(json.dumps(wanted) + "\n")
     if not record.exists():
         done = subprocess.run([programs() / "nmt-train", "--config", config, "--train-sets", args.data / "train.en",
                                args.data / "train.de", "--valid-sets", args.data / "val.en", args.data / "val.de", "--model", folder,
