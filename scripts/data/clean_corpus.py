@@ -5,9 +5,10 @@
 
 Lines are normalized: invalid UTF-8 and control characters are removed, white space is collapsed to
 single spaces, Unicode is composed (NFC). A pair is removed when a side is empty; both sides are equal
-(copied); a side is longer than --max-words; one side has more than --max-ratio times the words of the
-other plus five; the pair occurred before; a side is in a hold-out file (--hold-out). The number of
-removed pairs per reason is written to standard error.
+(copied); a side has fewer words than --min-words, more than --max-words or more characters than
+--max-characters; one side has more than --max-ratio times the words of the other and more than five
+words more; the pair occurred before; a side is in a hold-out file (--hold-out). The number of removed
+pairs per reason is written to standard error.
 
 The files are streamed; only a hash of 16 bytes per kept pair is stored (about 100 bytes in Python's set:
 0.5 GB for the 4.5 million pairs of WMT14). Outputs are written atomically. Exit status 3: the files have
@@ -64,6 +65,10 @@ def pairs(sources, targets):
                 yield both
 
 
+def part_of(path):
+    return path.with_name(path.name + ".part")
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", metavar="SOURCE[,SOURCE...]")
@@ -82,6 +87,15 @@ def parse(arguments):
     for path in [*options.sources, *options.targets, *options.hold_out]:
         if not os.path.isfile(path):
             parser.error(f"{path} is not a file")
+    read = {os.path.realpath(path) for path in [*options.sources, *options.targets, *options.hold_out]}
+    written = [os.path.realpath(path) for path in (options.out_source, options.out_target)]
+    if written[0] == written[1]:
+        parser.error(f"{options.out_source} is the output of both sides")
+    for path, real in zip((options.out_source, options.out_target), written):
+        if real in read:
+            parser.error(f"{path} is an input and an output")
+        if os.path.realpath(part_of(path)) in {*read, *written}:
+            parser.error(f"{part_of(path)} is the name of {path} until it is complete")
     return options
 
 
@@ -98,7 +112,7 @@ def main():
             return 2
     counts = dict.fromkeys(["read", "kept", "empty", "copied", "too long", "too short", "ratio", "held out", "seen before"], 0)
     seen = set()
-    parts = [path.with_name(path.name + ".part") for path in (options.out_source, options.out_target)]
+    parts = [part_of(path) for path in (options.out_source, options.out_target)]
     try:
         with open(parts[0], "w", encoding="utf-8", newline="\n") as left, open(parts[1], "w", encoding="utf-8", newline="\n") as right:
             for both in pairs(options.sources, options.targets):

@@ -80,6 +80,19 @@ class Cleaning(unittest.TestCase):
         self.assertTrue((self.home / "pipe").is_fifo())
         self.assertFalse((self.home / "x.1").exists())
 
+    def test_equal_names_are_refused(self):
+        source, target = self.write("a", "one\n"), self.write("b", "eins\n")
+        held = self.write("c", "two\n")
+        (self.home / "link").symlink_to(source)
+        for out, what in ((("same", "./same"), "is the output of both sides"), (("x.0", "b"), "b is an input and an output"),
+                          (("link", "x.1"), "link is an input and an output"), (("c", "x.1"), "c is an input and an output"),
+                          (("x", "x.part"), "x.part is the name of")):  # fmt: skip
+            result = run("clean_corpus.py", source, target, *(self.home / name for name in out), "--hold-out", held)
+            self.assertEqual(result.returncode, 2, result.stderr.decode())
+            self.assertIn(what, result.stderr.decode())
+        self.assertEqual(sorted(path.name for path in self.home.iterdir() if path.is_file()), ["a", "b", "c", "link"])
+        self.assertEqual((source.read_text(), target.read_text()), ("one\n", "eins\n"))
+
     def test_several_files_and_unequal_ones(self):
         a, b, c, d = (self.write(name, text) for name, text in (("a", "one\n"), ("b", "eins"), ("c", "two\nthree"), ("d", "zwei\ndrei\n")))
         out = self.home / "x.0", self.home / "x.1"
