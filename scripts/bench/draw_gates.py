@@ -43,11 +43,14 @@ def surface(_, args):
 
 def unit_index(data, name):
     names = [unit["name"] for unit in data["units"]]
-    if name is None:
-        return next(i for i, unit in enumerate(data["units"]) if unit["gates"])
-    if name not in names:
+    with_gates = [unit["name"] for unit in data["units"] if unit["gates"]]
+    if name is not None and name not in names:
         sys.exit(f"error: unit {name}: the model has {', '.join(names)}")
-    return names.index(name)
+    if not with_gates:
+        sys.exit(f"error: no unit of the model has gates: {', '.join(names)}")
+    if name is not None and name not in with_gates:
+        sys.exit(f"error: unit {name}: has no gates; those with gates are {', '.join(with_gates)}")
+    return names.index(name or with_gates[0])
 
 
 def sentence_of(data, line):
@@ -66,9 +69,9 @@ def positions(files, args):
         sys.exit(f"error: fewer than two positions occur in {args.at_least} sentences")
     curves = [("input gate", numbers["input"][:steps]), ("forget gate", numbers["forget"][:steps])]
     values = [v for _, curve in curves for v in curve]
-    margin = 0.05 * (max(values) - min(values))
+    margin = 0.05 * (max(values) - min(values)) or 0.05
     r = correlation(*(curve for _, curve in curves))
-    title = f"{unit['unit']}, {unit['name']}: r = {r:.4f} over positions 1 to {steps}, {numbers['sentences'][0]} sentences"
+    title = f"{unit['unit']}, {unit['name']}: {'a gate is constant' if r is None else f'r = {r:.4f}'} over positions 1 to {steps}, {numbers['sentences'][0]} sentences"
     chart = Chart(title, (1, steps), (min(values) - margin, max(values) + margin), "position", "mean over channels and sentences", size=(460, 240))
     for (name, curve), color in zip(curves, COLORS):
         chart.line(list(enumerate(curve, 1)), color, 1.5, name)
@@ -76,12 +79,18 @@ def positions(files, args):
 
 
 def correlation(xs, ys):
+    """Pearson's; None if one side is constant."""
+    if min(xs) == max(xs) or min(ys) == max(ys):
+        return None
     mx, my = sum(xs) / len(xs), sum(ys) / len(ys)
     return sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / math.sqrt(sum((x - mx) ** 2 for x in xs) * sum((y - my) ** 2 for y in ys))
 
 
 def pieces_of(data, which, sentence):
-    return sentence["source_pieces" if data["units"][which]["reads"] == "source" else "target_pieces"]
+    pieces = sentence["source_pieces" if data["units"][which]["reads"] == "source" else "target_pieces"]
+    if len(pieces) < 2:
+        sys.exit(f"error: line {sentence['line']}: {data['units'][which]['name']} reads a single piece")
+    return pieces
 
 
 def strongest(files, args):

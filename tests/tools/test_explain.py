@@ -324,6 +324,26 @@ class ExplainTest(unittest.TestCase):
             done = subprocess.run([*draw, *arguments], capture_output=True, text=True)
             self.assertIn(done.returncode, (1, 2))
             self.assertIn(word, done.stderr.splitlines()[-1])
+        # Units without gates, a constant gate and a single piece.
+        self.explain("rnn", *RNN)
+        data = json.loads(numbers.read_text(encoding="utf-8"))
+        mixed, single, constant = (self.root / f"{name}.json" for name in ("mixed", "single", "constant"))
+        data["units"][1]["gates"], data["sentences"][0]["units"][1] = False, None
+        mixed.write_text(json.dumps(data), encoding="utf-8")
+        data["sentences"][0]["source_pieces"] = ["</s>"]
+        single.write_text(json.dumps(data), encoding="utf-8")
+        figures = ("positions", "strongest", "memory")
+        for file, options, word in ((self.root / "rnn.json", [], "no unit of the model has gates"), (mixed, ["--unit", data["units"][1]["name"]], "has no gates"),
+                                    (single, [], "a single piece")):
+            for figure in figures if file != single else figures[1:]:
+                with self.subTest(figure=figure, word=word):
+                    done = subprocess.run([*draw, figure, svg, file, *options], capture_output=True, text=True)
+                    self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+                    self.assertIn(word, done.stderr)
+        data["overall"][0]["forget"] = [0.5] * len(data["overall"][0]["forget"])
+        constant.write_text(json.dumps(data), encoding="utf-8")
+        subprocess.run([*draw, "positions", svg, constant, "--at-least", "1"], check=True)
+        self.assertIn("a gate is constant", svg.read_text(encoding="utf-8"))
 
     def test_bad_input_is_one_line(self):
         model = self.model("lrn", *LRN)
