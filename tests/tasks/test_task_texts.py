@@ -154,6 +154,14 @@ class Noise(unittest.TestCase):
         for clean, typo in zip(*(sets[name][0] for name in ("clean", "typo"))):
             self.assertEqual(sum(a != b for a, b in zip(clean.split(), typo.split())), 1)
 
+    def test_every_line_has_a_typo(self):
+        lines = ["boot, happy too"] * 300 + ["äöü"] * 100 + ["see"] * 100
+        for name in ("typo", "typos"):
+            self.assertEqual(sum(a == b for a, b in zip(lines, noise.noised(lines, lines, 1)[name][0])), 0)
+
+    def test_few_words(self):
+        self.assertEqual(sorted(noise.short_inputs(["a dog runs.", "a dog!"], 1)), ["a", "a dog", "dog", "dog runs", "runs"])
+
     def test_repetitions(self):
         for line, found in (("Hund Hund", True), ("ein Hund, ein Hund!", True), ("der Hund der Mann", False), ("", False), ("Ein ein", True)):
             self.assertEqual(noise.has_repetition(line), found, line)

@@ -16,7 +16,7 @@ whole text with one kind of noise; the reference has the case and the final punc
 
 A typo swaps two letters, drops or doubles one, replaces it by a neighbor on the keyboard or inserts
 one. Nothing of nmt-train's noise is used here. `doubled` counts outputs of 1,000 short inputs (500
-words and 500 pairs of neighboring words of the text) in which a sequence of words occurs twice in a
+words and 500 pairs of neighboring words of the text, or as many as it has) in which a sequence of words occurs twice in a
 row; `long` counts those with more than three words per input word. `guard` has the counts of doubled
 outputs with --repetition-guard. Programs are taken from $NMT_BUILD/bin, else build/bin."""
 import argparse
@@ -43,6 +43,17 @@ def neighbors(letter):
 
 
 def with_typo(word, rng):
+    changed = typo(word, rng)
+    # Two equal letters swapped, or a letter without neighbors: drawn again, from numbers of its own so
+    # that the other words have the same typos with and without it.
+    again = random.Random(word)
+    while changed == word:
+        changed = typo(word, again)
+    return changed
+
+
+def typo(word, rng):
+    """May be the word itself."""
     at, kind = rng.randrange(len(word)), rng.randrange(5)
     if kind == 0:
         first = min(at, len(word) - 2)
@@ -91,14 +102,14 @@ def noised(sources, targets, seed):
 
 
 def short_inputs(sources, seed):
-    """500 words and 500 pairs of neighboring words, all different."""
+    """At most 500 words and 500 pairs of neighboring words, all different."""
     words, pairs = set(), set()
     for line in sources:
         plain = [word.strip(".,!?\"'") for word in line.split()]
         words.update(word for word in plain if word)
         pairs.update(f"{a} {b}" for a, b in zip(plain, plain[1:]) if a and b and a != b)
     rng = random.Random(seed)
-    return rng.sample(sorted(words), 500) + rng.sample(sorted(pairs), 500)
+    return [one for found in (words, pairs) for one in rng.sample(sorted(found), min(500, len(found)))]
 
 
 def has_repetition(line):
