@@ -147,7 +147,17 @@ def documents_by_split(lists):
     return collected
 
 
+def check_folder(folder, program):
+    """Ends the script where a folder cannot be listed."""
+    try:
+        os.listdir(folder)
+    except OSError as error:
+        sys.exit(f"{program}: {folder}: {error.strerror}")
+
+
 def main(lists, folder, documents=False):
+    for each in (lists, folder):
+        check_folder(each, "get_data")
     collected = documents_by_split(lists) if documents else pairs_by_split(lists)
     for split, pairs in collected.items():
         if not pairs:

@@ -31,6 +31,15 @@ def open_file(path, mode="r"):
         sys.exit(f"{path}: {error.strerror}")
 
 
+def lines_of(path):
+    with open_file(path) as file:
+        try:
+            return file.read().split("\n")
+        except UnicodeDecodeError as error:
+            line = error.object[: error.start].count(b"\n") + 1
+            sys.exit(f"{path}:{line}: invalid UTF-8")
+
+
 def check_tree(where, sentence):
     """Every head is a word of the sentence, and leads to the root."""
     heads = [head for _, head, _ in sentence]
@@ -48,23 +57,21 @@ def check_tree(where, sentence):
 def read_trees(path):
     """Sentences of (form, head, relation); heads count from 1, 0 is the root."""
     sentence, first = [], 0
-    with open_file(path) as file:
-        for number, line in enumerate([*file, "\n"], 1):
-            line = line.rstrip("\n")
-            if not line:
-                if sentence:
-                    check_tree(f"{path}:{first}", sentence)
-                    yield sentence
-                sentence = []
-            elif not line.startswith("#"):
-                columns = line.split("\t")
-                if len(columns) != 10:
-                    sys.exit(f"{path}:{number}: {len(columns)} columns, expected the 10 of CoNLL-U")
-                if columns[0].isdigit():
-                    if not columns[6].isdigit():
-                        sys.exit(f"{path}:{number}: head '{columns[6]}', expected a number")
-                    first = first if sentence else number
-                    sentence.append((columns[1].replace(" ", "_"), int(columns[6]), columns[7]))
+    for number, line in enumerate([*lines_of(path), ""], 1):
+        if not line:
+            if sentence:
+                check_tree(f"{path}:{first}", sentence)
+                yield sentence
+            sentence = []
+        elif not line.startswith("#"):
+            columns = line.split("\t")
+            if len(columns) != 10:
+                sys.exit(f"{path}:{number}: {len(columns)} columns, expected the 10 of CoNLL-U")
+            if columns[0].isdigit():
+                if not columns[6].isdigit():
+                    sys.exit(f"{path}:{number}: head '{columns[6]}', expected a number")
+                first = first if sentence else number
+                sentence.append((columns[1].replace(" ", "_"), int(columns[6]), columns[7]))
 
 
 def crossing(heads):
@@ -157,8 +164,9 @@ def write(args):
 
 def score(args):
     sentences = list(read_trees(args.trees))
-    with open_file(args.output) as file:
-        outputs = file.read().split("\n")[:-1]
+    if not sentences:
+        sys.exit(f"{args.trees}: no tree")
+    outputs = lines_of(args.output)[:-1]
     if len(outputs) != len(sentences):
         sys.exit(f"{args.output}: {len(outputs)} lines for {len(sentences)} trees in {args.trees}")
     words = unlabeled = labeled = whole = sound = 0

@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-from align_descriptions import descriptions, read, split_of, units
+from align_descriptions import check_folder, descriptions, read, split_of, units
 
 SPLITS = ("test", "valid", "train")
 MIN_PACKAGES = 200
@@ -99,6 +99,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--lists", type=pathlib.Path, help="folder of apt lists (default: downloaded)")
     args = parser.parse_args()
+    if args.lists:
+        check_folder(args.lists, "package_texts")
     with tempfile.TemporaryDirectory() as temporary:
         collected = {split: [] for split in SPLITS}
         for split, *example in examples(args.lists or download(pathlib.Path(temporary))):

@@ -136,6 +136,14 @@ def test_splits():
         assert total <= 490 and len(lines(folder, "train.en")) > 300, total
 
 
+def test_missing_folders():
+    with tempfile.TemporaryDirectory() as folder:
+        write_package_lists(folder)
+        for arguments in (("nosuch", folder), (folder, f"{folder}/nosuch")):
+            done = subprocess.run([SCRIPTS / "align_descriptions.py", *arguments], capture_output=True, text=True)
+            assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "nosuch: No such file or directory" in done.stderr, done.stderr
+
+
 # Sentences of a package in order, none of valid or test in train.
 def test_documents():
     with tempfile.TemporaryDirectory() as lists:
@@ -221,6 +229,7 @@ def test_download_is_checked():
 test_pairs()
 test_filter()
 test_splits()
+test_missing_folders()
 test_documents()
 test_local()
 test_debian_into_a_relative_folder()

@@ -100,6 +100,11 @@ class Trees(unittest.TestCase):
                 done = subprocess.run([sys.executable, script, "write", folder / name, folder / "w", folder / "p"], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(f"{folder / name}:1: {said}", done.stderr)
+            (folder / "e").write_bytes(conllu(*READS).encode() + b"# \xff\n")
+            (folder / "f").write_text("\n")
+            for words, said in ((["write", "e", "w", "p"], "e:6: invalid UTF-8"), (["score", "t.conllu", "e"], "e:6: invalid UTF-8"), (["score", "f", "f"], "f: no tree")):
+                done = subprocess.run([sys.executable, script, words[0], *(folder / name for name in words[1:])], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stderr), (1, f"{folder}/{said}\n"))
 
 
 class Packages(unittest.TestCase):
@@ -142,6 +147,8 @@ class Packages(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn("no package descriptions", done.stderr)
             self.assertFalse((folder / "out2").exists())
+            done = subprocess.run([*command[:3], folder / "nosuch", folder / "out2"], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (1, f"package_texts: {folder}/nosuch: No such file or directory\n"))
 
 
 class Noise(unittest.TestCase):
