@@ -369,7 +369,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
 
   Impl& owner_;
   beast::tcp_stream stream_;
-  beast::flat_buffer buffer_{65536};
+  beast::flat_buffer buffer_{longest_header};
   std::optional<Parser> parser_;
   std::optional<Message> message_;
   std::string client_;

@@ -9,6 +9,10 @@
 
 namespace nmt::server {
 
+/// Bytes of the longest header that a connection can read. The parser of Boost.Beast needs a header
+/// in one buffer, and throws for a field of 64 KiB or more.
+inline constexpr int longest_header = 65536;
+
 /// Limits of single requests and of all together; docs/guide/serve.md explains them.
 struct Limits {
   std::int64_t max_body = 1'000'000;            ///< bytes

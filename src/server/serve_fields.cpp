@@ -11,7 +11,8 @@ std::vector<Option> limit_fields(Limits& limits) {
   return in_group(
       "limits",
       {Option("max-body", &limits.max_body, "bytes of a request body").range(1, 1e9),
-       Option("max-header", &limits.max_header, "bytes of a request header").range(256, 1 << 20),
+       Option("max-header", &limits.max_header, "bytes of a request header")
+           .range(256, longest_header),
        Option("max-pending-bytes", &limits.max_pending_bytes,
               "bytes of request bodies held at a time")
            .range(1, 1e12),

@@ -296,6 +296,22 @@ class Serve(unittest.TestCase):
         for coding, status in ((b"identity", 200), (b"gzip", 415)):
             self.assertEqual(statuses(head + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s" % (coding, len(body), body)), [status])
 
+    def test_long_headers(self):
+        """Up to the largest --max-header: 200 up to the limit, 431 beyond it, and a larger limit is refused at the start."""
+        for limit in (20_000, 65_536):
+            with serving(self.models, "--max-header", limit) as server:
+                def status(size):
+                    head = b"GET /health HTTP/1.1\r\nConnection: close\r\nX: "
+                    return int(re.match(rb"HTTP/1\.1 (\d+) ", server.raw(head + b"x" * (size - len(head) - 4) + b"\r\n\r\n"))[1])
+                self.assertEqual([status(size) for size in (limit // 2, limit, limit + 100, limit + 5000, 2_000_000)], [200, 200, 431, 431, 431])
+                end = b"A: b\r\n" * (limit // 6 - 20) + b"\r\n"
+                answer = server.raw(b"GET /health HTTP/1.1\r\n" + end + b"GET /health HTTP/1.1\r\nConnection: close\r\n" + end)
+                self.assertEqual(re.findall(rb"HTTP/1\.1 (\d+) ", answer), [b"200", b"200"])
+        done = subprocess.run([str(BIN / "nmt-serve"), self.models, "--port", "0", "--max-header", "65537"], capture_output=True, text=True,
+                              timeout=SECONDS)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("is not an integer from 256 to 65536", done.stderr)
+
     def test_large_bodies_are_not_read(self):
         head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         answer = self.server.raw(head + b"Content-Length: 100000000\r\n\r\n" + b"x" * 3_000_000)
