@@ -11,6 +11,7 @@
 #include "server/metrics.h"
 #include "tensor/cuda_device.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include <malloc.h>
@@ -42,6 +43,19 @@ serve::BatcherOptions batcher_options(const ServeSpec& spec) {
           batches_at_a_time(spec.translate.compute)};
 }
 
+// Alternatives are the other hypotheses of the beam. A wider beam for them would change the best
+// one, so that a translation would depend on what else is requested.
+int alternatives_of(const ServeSpec& spec) {
+  constexpr int usual = 3;
+  const int most = spec.translate.search.beam_size - 1, wanted = spec.limits.max_alternatives;
+  if (wanted > most)
+    fail(ExitStatus::usage,
+         "max-alternatives is {} and beam-size {}: alternatives are hypotheses beside the best, so "
+         "there are at most {}; lower max-alternatives or raise beam-size",
+         wanted, spec.translate.search.beam_size, most);
+  return wanted < 0 ? std::min(usual, most) : wanted;
+}
+
 // A connection is a file descriptor; the soft limit of many systems is 1024.
 void allow_connections() {
   rlimit limit{};
@@ -63,8 +77,8 @@ void serve(const ServeSpec& spec) {
          "max-body or raise max-pending-bytes",
          spec.limits.max_body, spec.limits.max_pending_bytes);
   ServeSpec checked = spec;
-  checked.translate.alternatives = spec.limits.max_alternatives;
   app::check(checked.translate);
+  checked.limits.max_alternatives = alternatives_of(spec);
   serve::ModelPool pool(pool_options(checked));
   Metrics metrics;
   serve::Batcher batcher(pool, batcher_options(checked));

@@ -19,11 +19,11 @@ struct Limits {
   int max_header = 8192;                        ///< bytes
   std::int64_t max_pending_bytes = 64'000'000;  ///< bodies held at a time
   int max_connections = 1000;
-  int max_queue = 4096;    ///< sentences
-  int max_texts = 1000;    ///< of an array
-  int max_characters = 0;  ///< of all texts of a request; 0: as the body allows
-  int max_sentence = 500;  ///< characters; longer sentences are split
-  int max_alternatives = 3;
+  int max_queue = 4096;         ///< sentences
+  int max_texts = 1000;         ///< of an array
+  int max_characters = 0;       ///< of all texts of a request; 0: as the body allows
+  int max_sentence = 500;       ///< characters; longer sentences are split
+  int max_alternatives = -1;    ///< -1: what the beam has, at most 3
   int requests_per_minute = 0;  ///< of a client's address or key; 0: no limit
   double request_timeout = 10;  ///< seconds from the last byte of a request to its answer
   double read_timeout = 10;     ///< seconds for a request to arrive, and for an answer to be read

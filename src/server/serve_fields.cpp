@@ -25,8 +25,10 @@ std::vector<Option> limit_fields(Limits& limits) {
        Option("max-sentence", &limits.max_sentence,
               "characters of a sentence; longer sentences are split")
            .range(10, 100000),
-       Option("max-alternatives", &limits.max_alternatives, "alternatives of a request")
-           .range(0, 63),
+       Option("max-alternatives", &limits.max_alternatives,
+              "alternatives of a request; auto: beam-size - 1, at most 3")
+           .range(0, 63)
+           .chosen_by_default(),
        Option("requests-per-minute", &limits.requests_per_minute,
               "requests of a client per minute; 0: unlimited")
            .range(0, 1e6),

@@ -13,6 +13,7 @@ void nmt::fuzz::http_body(std::string_view bytes) {
   request.body = std::string(bytes.substr(std::min(end + 1, bytes.size())));
   Limits limits;
   limits.max_texts = 100;
+  limits.max_alternatives = 3;
   try {
     const RequestFields fields(request);
     fields.text("api_key");

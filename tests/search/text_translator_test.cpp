@@ -73,6 +73,7 @@ struct Copier {
   bool drops_digits = false;
   int echo = 0;
   bool only_echo = false;
+  bool digits_second = false;  ///< the second-best hypothesis has the lost digits at its end
 };
 
 bool is_digit_piece(std::int32_t id) {
@@ -82,14 +83,18 @@ bool is_digit_piece(std::int32_t id) {
 
 TableScorer scorer_of(const Copier& copier) {
   return TableScorer(test_vocabulary().size(), [copier](const Ids& source, const Ids& prefix) {
-    Ids wanted;
+    Ids wanted, lost;
     for (const std::int32_t id : source)
-      if (!copier.drops_digits || !is_digit_piece(id)) wanted.push_back(id);
+      (copier.drops_digits && is_digit_piece(id) ? lost : wanted).push_back(id);
+    const bool at_end = prefix.size() == wanted.size();
+    if (copier.digits_second && prefix.size() > wanted.size())
+      wanted.insert(wanted.end(), lost.begin(), lost.end());
     for (int i = 0; i < copier.echo; ++i) wanted.insert(wanted.end(), source.begin(), source.end());
     std::vector<float> logits(test_vocabulary().size(),
                               copier.only_echo ? -std::numeric_limits<float>::infinity() : -5.0f);
     logits[2] *= 6;  // an early end is the least probable
     logits[prefix.size() < wanted.size() ? wanted[prefix.size()] : 2] = 5.0f;
+    if (copier.digits_second && at_end && !lost.empty()) logits[lost.front()] = 4.0f;
     if (copier.echo > 0 && !copier.only_echo && prefix.size() == source.size()) logits[2] = 4.0f;
     return logits;
   });
@@ -107,6 +112,24 @@ class TextTranslatorTest : public testing::Test {
     std::vector<std::string> texts;
     for (const LineTranslation& line : translator.translate(lines))
       texts.push_back(line.outputs.at(0).text);
+    return texts;
+  }
+  // The n-best lists that begin with the outputs of translate().
+  std::vector<std::vector<std::string>> lists(const Copier& copier, const TextRules& rules,
+                                              const std::vector<std::string>& lines) {
+    TableScorer table = scorer_of(copier);
+    BatchTranslatorOptions options = translator_options(SearchSpec{}, Cpu{&pool});
+    options.search.all_finished = rules.repetition_guard;
+    BatchTranslator plain(table, test_vocabulary(), test_vocabulary(), options);
+    TextTranslator best(plain, test_vocabulary(), test_vocabulary(), rules, statistics);
+    options.search.n_best = true;
+    BatchTranslator n_best(table, test_vocabulary(), test_vocabulary(), options);
+    TextTranslator translator(n_best, test_vocabulary(), test_vocabulary(), rules, statistics,
+                              &best);
+    std::vector<std::vector<std::string>> texts;
+    for (const LineTranslation& line : translator.translate(lines))
+      for (texts.emplace_back(); const Output& output : line.outputs)
+        texts.back().push_back(output.text);
     return texts;
   }
   ThreadPool pool{2};
@@ -172,6 +195,36 @@ TEST_F(TextTranslatorTest, WithoutAnotherHypothesisTheRepetitionIsCut) {
             (Lines{"fox", "the lazy dog"}));
   EXPECT_EQ(statistics.replaced, 0);
   EXPECT_EQ(statistics.cut, 2);
+}
+
+TEST_F(TextTranslatorTest, ListsBeginWithTheTranslation) {
+  TextRules rules;
+  rules.preserve.numbers = rules.preserve.marked = rules.repetition_guard = rules.recase = true;
+  const Lines lines{"the fox  12 jumps", "a dog", "15", "a <keep>dog 7</keep> over 9", "fox", "",
+                    "the lazy dog 3"};
+  for (const bool only_echo : {false, true})
+    for (const bool drops_digits : {false, true})
+      for (const int echo : {0, 1, 2}) {
+        const Copier copier{drops_digits, echo, only_echo};
+        const Lines best = translate(copier, rules, lines);
+        const std::vector<Lines> found = lists(copier, rules, lines);
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+          EXPECT_EQ(found[i].front(), best[i]);
+          EXPECT_EQ(std::count(found[i].begin(), found[i].end(), best[i]), 1) << best[i];
+        }
+      }
+}
+
+// The second-best hypothesis has the number that the best one lacks, with other white space.
+TEST_F(TextTranslatorTest, ListsBeginWithTheTranslationInParts) {
+  TextRules rules;
+  rules.preserve.numbers = true;
+  const Copier copier{.drops_digits = true, .digits_second = true};
+  EXPECT_EQ(translate(copier, rules, {"the fox  12"}), Lines{"the fox  12"});
+  const Lines found = lists(copier, rules, {"the fox  12"})[0];
+  ASSERT_GE(found.size(), 2u);
+  EXPECT_EQ(found[0], "the fox  12");
+  EXPECT_EQ(found[1], "the fox 12");
 }
 
 }  // namespace

@@ -103,7 +103,12 @@ TEST(RequestFields, FormsAreRepaired) {
 class TranslateCalls : public testing::Test {
  protected:
   const serve::ModelMap models{{{7, {"en", "de"}, "a"}, {8, {"de", "fr"}, "b"}}};
-  Limits limits;
+  static Limits some() {
+    Limits limits;
+    limits.max_alternatives = 3;
+    return limits;
+  }
+  Limits limits = some();
   int status(const std::string& body) {
     return status_of([&] { TranslateCall(RequestFields(json(body)), models, limits); });
   }
@@ -132,7 +137,7 @@ TEST_F(TranslateCalls, LimitsAndLanguages) {
   limits.max_characters = 3;
   EXPECT_EQ(status(R"({"q": ["a", "b"], "source": "en", "target": "de"})"), 200);
   EXPECT_EQ(status(R"({"q": ["ab", "cd"], "source": "en", "target": "de"})"), 400);
-  limits = {};
+  limits = some();
   limits.max_queue = 2;
   EXPECT_EQ(status(R"({"q": "Aa. Bb. Cc.", "source": "en", "target": "de"})"), 413);
 }

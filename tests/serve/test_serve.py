@@ -143,6 +143,19 @@ class Serve(unittest.TestCase):
                               capture_output=True, text=True, timeout=SECONDS, check=True)
         return sorted(([int(number) for number in pair.split("-")] for pair in done.stdout.split(" ||| ")[1].split()), key=lambda pair: pair)
 
+    def test_alternatives_and_segments_do_not_change_the_translation(self):
+        lines = [*self.lines, *(f"{line} 7,5 https://a.org/{i} {{x}}" for i, line in enumerate(self.lines)), *(line.upper() for line in self.lines[:9])]
+        for beam, limit in (("1", 0), ("2", 1), ("4", 3), ("6", 3)):
+            with serving(self.models, "--beam-size", beam) as server:
+                plain = server.translate(lines)["translatedText"]
+                self.assertEqual(plain, self.expected(lines, "--beam-size", beam))
+                for options in ({"segments": True}, {"alternatives": limit}, {"segments": True, "alternatives": limit}):
+                    answer = server.translate(lines, **options)
+                    self.assertEqual(answer["translatedText"], plain, (beam, options))
+                    for text, others in zip(plain, answer.get("alternatives", [])):
+                        self.assertNotIn(text, others)
+                        self.assertLessEqual(len(others), limit)
+
     def test_page_can_be_turned_off(self):
         self.assertEqual(self.server.ask("GET", "/")[0], 200)
         with serving(self.models, "--no-web-ui") as server:
@@ -583,6 +596,7 @@ class Serve(unittest.TestCase):
                                   (2, [self.models, "--port", 70000]), (2, [self.models, "--host", "no.such.host.invalid"]),
                                   (2, [self.models, "--glossaries", "xx-yy=f"]), (2, [self.models, "--api-keys", "/nowhere"]),
                                   (2, [self.models, "--max-body", 2000, "--max-pending-bytes", 1000]),
+                                  (2, [self.models, "--max-alternatives", 3, "--beam-size", 3]),
                                   (3, [self.models, "--glossaries", f"en-de={self.home / 'bad.tsv'}"])):
             done = subprocess.run([str(BIN / "nmt-serve"), "--port", "0", *map(str, arguments)], capture_output=True,
                                   text=True, timeout=SECONDS)

@@ -68,12 +68,12 @@ OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& tit
   load_shortlist(spec);
   if (shortlist_) options.search.shortlist = &*shortlist_;
   options.search.all_finished = rules_.repetition_guard;
-  open(whole_, models.scorer(), options, spec.alternatives);
+  open(whole_, models.scorer(), options);
   options.crew = {};
   options.on_batch = nullptr;
   for (const Worker& worker : models_->workers.crew().workers) {
     options.search.cpu = worker.cpu;
-    open(lanes_.emplace_back(), *worker.scorer, options, spec.alternatives);
+    open(lanes_.emplace_back(), *worker.scorer, options);
   }
 }
 
@@ -98,13 +98,11 @@ void OpenTranslator::load_shortlist(const TranslateSpec& spec) {
   log::info("shortlist {}: {} translations of source pieces", path, shortlist_->size());
 }
 
-void OpenTranslator::open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions options,
-                          int alternatives) {
+void OpenTranslator::open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions options) {
   const Vocabulary& source = models_->inference.models.source_vocabulary();
   const Vocabulary& target = models_->inference.models.target_vocabulary();
   lane.plain.emplace(scorer, source, target, options);
   options.search.n_best = true;
-  options.search.beam_size = std::max(options.search.beam_size, 1 + alternatives);
   lane.n_best.emplace(scorer, source, target, options);
   options.alignment = AlignmentKind::word;
   lane.aligned.emplace(scorer, source, target, options);
@@ -113,8 +111,9 @@ void OpenTranslator::open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions
   lane.aligned_lists = &*lane.aligned;
   if (!rules_.any()) return;
   lane.ruled_plain.emplace(*lane.plain, source, target, rules_, text_statistics_);
-  lane.ruled_n_best.emplace(*lane.n_best, source, target, rules_, text_statistics_);
-  lane.ruled_aligned.emplace(*lane.aligned, source, target, rules_, text_statistics_);
+  TextTranslator* const best = &*lane.ruled_plain;
+  lane.ruled_n_best.emplace(*lane.n_best, source, target, rules_, text_statistics_, best);
+  lane.ruled_aligned.emplace(*lane.aligned, source, target, rules_, text_statistics_, best);
   lane.best = &*lane.ruled_plain;
   lane.lists = &*lane.ruled_n_best;
   lane.aligned_lists = &*lane.ruled_aligned;

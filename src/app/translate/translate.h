@@ -30,7 +30,7 @@ class OpenTranslator {
   /// For lines in memory (translate()) and for streams of lines (translate_stream), with the rules
   /// for text of the spec.
   LineTranslator& translator() { return *whole_.best; }
-  /// The same with n-best lists of at least 1 + TranslateSpec::alternatives hypotheses.
+  /// The same with n-best lists of up to beam_size hypotheses, whose best is that of translator().
   LineTranslator& n_best() { return *whole_.lists; }
   const BatchTranslator::Statistics& statistics() const { return whole_.plain->statistics(); }
 
@@ -62,7 +62,7 @@ class OpenTranslator {
     LineTranslator* aligned_lists = nullptr;
   };
   void load_shortlist(const TranslateSpec& spec);
-  void open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions options, int alternatives);
+  void open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions options);
   Lane& lane_at(int lane) {
     return lanes_.empty() ? whole_ : lanes_[static_cast<std::size_t>(lane)];
   }

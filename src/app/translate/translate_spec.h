@@ -19,7 +19,6 @@ struct TranslateSpec {
   bool pieces_in = false;   ///< lines are already split into pieces of the source vocabulary
   bool pieces_out = false;  ///< translations are written as pieces of the target vocabulary
   bool attention = false;   ///< keep attention weights (Output::attention)
-  int alternatives = 0;     ///< minimum number of hypotheses of n_best() beyond the best
 
   // Files of translate().
   std::string input;              ///< "" and "-": standard input

@@ -57,6 +57,7 @@ std::vector<LineTranslation> TextTranslator::translate(std::span<const std::stri
 std::vector<LineTranslation> TextTranslator::as_written(
     std::span<const std::string> lines, std::int64_t first_line,
     std::span<const ContextSentences> contexts) {
+  if (best_) return lists(lines, first_line, contexts);
   if (!rules_.preserve.any() && rules_.glossary.size() == 0)
     return guarded(lines, first_line, contexts);
   std::vector<std::vector<TextSpan>> spans;
@@ -105,6 +106,51 @@ std::vector<LineTranslation> TextTranslator::as_written(
     }
     output.text = cuts[i].parts.join(translated);
     output.ids = target_.encode(output.text);
+  }
+  return translations;
+}
+
+std::vector<LineTranslation> TextTranslator::lists(std::span<const std::string> lines,
+                                                   std::int64_t first_line,
+                                                   std::span<const ContextSentences> contexts) {
+  std::vector<std::vector<TextSpan>> spans;
+  std::vector<std::string> plain;
+  for (const std::string& line : lines) {
+    spans.push_back(spans_of(line));
+    plain.push_back(without_markers(line, spans.back()));
+  }
+  std::vector<LineTranslation> translations = translator_.translate(plain, first_line, contexts);
+  std::vector<std::size_t> refused;
+  std::vector<std::string> texts;
+  std::vector<ContextSentences> contexts_of_texts;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::vector<Output>& outputs = translations[i].outputs;
+    const auto breaks_rule = [&](const Output& output) {
+      return (rules_.repetition_guard && repeats(plain[i], output)) ||
+             !contains_all(output.text, spans[i]);
+    };
+    if (rules_.repetition_guard) translations[i].repeated = 0;
+    if (plain[i] != lines[i])  // the words of the line are others
+      for (Output& output : outputs) output.alignment.clear();
+    if (breaks_rule(outputs.front())) {
+      refused.push_back(i);
+      texts.push_back(lines[i]);
+      if (!contexts.empty()) contexts_of_texts.push_back(contexts[i]);
+    }
+    std::erase_if(outputs, breaks_rule);
+  }
+  if (refused.empty()) return translations;
+  std::vector<LineTranslation> again = best_->as_written(texts, first_line, contexts_of_texts);
+  for (std::size_t i = 0; i < refused.size(); ++i) {
+    std::vector<Output>& outputs = translations[refused[i]].outputs;
+    Output& best = again[i].outputs.front();
+    const auto listed = std::find_if(outputs.begin(), outputs.end(), [&](const Output& output) {
+      return output.text == best.text;
+    });
+    if (listed != outputs.end())  // with its alignment
+      std::rotate(outputs.begin(), listed, listed + 1);
+    else
+      outputs.insert(outputs.begin(), std::move(best));
   }
   return translations;
 }

@@ -25,6 +25,9 @@ namespace nmt {
 /// Context: the rules change sentences of the context as they change lines. The parts of a line
 /// have its context.
 ///
+/// N-best lists have the best output of another translator first, so that a translation does not
+/// depend on whether a list is requested.
+///
 /// Recasing: a line in capitals or in title case (letter_case_of), without spans, is translated in
 /// sentence case; its translations get the case of the line.
 class TextTranslator : public LineTranslator {
@@ -35,15 +38,18 @@ class TextTranslator : public LineTranslator {
     std::atomic<std::int64_t> cut{0};       ///< repetitions removed from the text
   };
 
-  /// The repetition guard needs SearchOptions::all_finished or n_best of the translator. All
-  /// references outlive this object.
+  /// The repetition guard needs SearchOptions::all_finished or n_best of the translator. `best`: a
+  /// translator with the same rules and search without n_best, which translates a line again if the
+  /// best hypothesis of its list breaks a rule; null: lists have what is left of the hypotheses.
+  /// All references and `best` outlive this object.
   TextTranslator(BatchTranslator& translator, const Vocabulary& source, const Vocabulary& target,
-                 const TextRules& rules, Statistics& statistics)
+                 const TextRules& rules, Statistics& statistics, TextTranslator* best = nullptr)
       : translator_(translator),
         source_(source),
         target_(target),
         rules_(rules),
-        statistics_(statistics) {}
+        statistics_(statistics),
+        best_(best) {}
 
   std::vector<LineTranslation> translate(std::span<const std::string> lines,
                                          std::int64_t first_line = 1,
@@ -59,6 +65,9 @@ class TextTranslator : public LineTranslator {
   std::vector<LineTranslation> as_written(std::span<const std::string> lines,
                                           std::int64_t first_line,
                                           std::span<const ContextSentences> contexts);
+  /// The same for n-best lists that begin with the output of best_.
+  std::vector<LineTranslation> lists(std::span<const std::string> lines, std::int64_t first_line,
+                                     std::span<const ContextSentences> contexts);
   std::vector<TextSpan> spans_of(const std::string& line) const;
   /// The model's translations behind the repetition guard.
   std::vector<LineTranslation> guarded(std::span<const std::string> lines, std::int64_t first_line,
@@ -73,6 +82,7 @@ class TextTranslator : public LineTranslator {
   const Vocabulary& target_;
   const TextRules& rules_;
   Statistics& statistics_;
+  TextTranslator* best_;
 };
 
 }  // namespace nmt
