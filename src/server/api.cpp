@@ -288,7 +288,8 @@ HttpResponse Api::settings() const {
   const int characters = spec_.limits.max_characters;
   HttpResponse response;
   response.body =
-      dumped({{"apiKeys", !keys_.empty()},
+      dumped({{"alternativesLimit", spec_.limits.max_alternatives},
+              {"apiKeys", !keys_.empty()},
               {"charLimit", characters > 0 ? characters : -1},
               {"filesTranslation", false},
               {"frontendTimeout", 500},

@@ -22,7 +22,7 @@ TRANSLATION = {"translatedText": str}
 DETECTED = {"confidence": NUMBER, "language": str}
 LANGUAGE = {"code": str, "name": str}
 ERROR = {"error": str}
-SETTINGS = {"apiKeys": bool, "charLimit": int, "filesTranslation": bool, "frontendTimeout": int, "keyRequired": bool,
+SETTINGS = {"alternativesLimit": int, "apiKeys": bool, "charLimit": int, "filesTranslation": bool, "frontendTimeout": int, "keyRequired": bool,
             "language": {"source": LANGUAGE, "target": LANGUAGE}, "suggestions": bool, "supportedFilesFormat": [str]}
 TEXT = "This is surely a long English sentence ."
 

@@ -80,9 +80,19 @@ class Serve(unittest.TestCase):
         status, _, body = server.ask("GET", "/frontend/settings")
         settings = json.loads(body)
         self.assertEqual((status, set(settings)), (200, {
-            "apiKeys", "charLimit", "filesTranslation", "frontendTimeout", "keyRequired", "language",
+            "alternativesLimit", "apiKeys", "charLimit", "filesTranslation", "frontendTimeout", "keyRequired", "language",
             "suggestions", "supportedFilesFormat"}))
+        self.assertEqual(settings["alternativesLimit"], 3)
         self.assertEqual(settings["language"]["source"], {"code": "de", "name": "German"})
+
+    def test_settings_have_what_the_page_may_ask_for(self):
+        """The page asks for min(3, alternativesLimit) alternatives."""
+        for options, limit in ((("--max-alternatives", "0"), 0), (("--max-alternatives", "2"), 2), (("--beam-size", "2"), 1), (("--beam-size", "1"), 0),
+                               (("--beam-size", "12"), 3), (("--beam-size", "12", "--max-alternatives", "11"), 11)):
+            with serving(self.models, *options) as server:
+                self.assertEqual(json.loads(server.ask("GET", "/frontend/settings")[2])["alternativesLimit"], limit, options)
+                server.translate("a", segments=True, alternatives=limit)
+                self.assertEqual(server.json("/translate", q="a", source="en", target="de", alternatives=limit + 1)[0], 400)
 
     def test_detection(self):
         status, answer = self.server.json("/detect", q="This is surely a long English sentence.")

@@ -4,7 +4,7 @@
   const $ = (id) => document.getElementById(id);
   const text = $("text"), output = $("output"), backdrop = $("backdrop"), menu = $("menu");
   const source = $("source"), target = $("target"), key = $("key");
-  const alternatives = 3;
+  const mostAlternatives = 3;
   const delay = 350; // milliseconds without a key until a text is translated
   let languages = [];
   let segments = []; // of the translation shown
@@ -13,6 +13,7 @@
   let timer = 0;
   let address = null; // of the file to download
   let limit = -1;
+  let alternatives = 0; // of a sentence
 
   const say = (message, isError = false) => {
     $("status").textContent = message;
@@ -313,6 +314,7 @@
       const [list, settings] = await Promise.all([call("languages"), call("frontend/settings")]);
       languages = list;
       limit = settings.charLimit;
+      alternatives = Math.min(mostAlternatives, settings.alternativesLimit);
       $("key-row").hidden = !settings.keyRequired;
       const sources = list.filter((each) => each.targets.some((code) => code !== each.code));
       fill(source, [["auto", "Detect language"], ...sources.map((each) => [each.code, each.name])], stored("source") ?? settings.language.source.code);
