@@ -52,6 +52,17 @@ BatchTranslator::BatchTranslator(StepScorer& scorer, const Vocabulary& source,
 std::vector<LineTranslation> BatchTranslator::translate(
     std::span<const std::string> lines, std::int64_t first_line,
     std::span<const ContextSentences> contexts) {
+  return run(lines, first_line, contexts);
+}
+
+std::vector<LineTranslation> BatchTranslator::translate_parts(
+    std::span<const std::string> parts, std::span<const ContextSentences> contexts) {
+  return run(parts, std::nullopt, contexts);
+}
+
+std::vector<LineTranslation> BatchTranslator::run(std::span<const std::string> lines,
+                                                  std::optional<std::int64_t> first_line,
+                                                  std::span<const ContextSentences> contexts) {
   const std::vector<EncodedSource> encoded =
       encoder_.encode(lines, contexts, options_.crew.widest(*options_.search.cpu.pool));
   std::vector<LineTranslation> translations(lines.size());
@@ -63,21 +74,22 @@ std::vector<LineTranslation> BatchTranslator::translate(
       translations[i].outputs.resize(1);
       continue;
     }
+    lengths[i] = source.ids.size();
+    sentences.push_back(i);
+    if (!first_line) continue;
     if (encoded[i].tokens > max_length) {
       if (statistics_.cropped++ == 0)
         log::warn(
             "line {} has {} tokens, only the first {} are translated (--max-length); further "
             "cropped lines "
             "are not reported individually",
-            first_line + static_cast<std::int64_t>(i), encoded[i].tokens, max_length);
+            *first_line + static_cast<std::int64_t>(i), encoded[i].tokens, max_length);
     }
-    lengths[i] = source.ids.size();
-    sentences.push_back(i);
     statistics_.source_tokens += std::ssize(source.sentence());
   }
-  statistics_.sentences += static_cast<std::int64_t>(sentences.size());
-  if (options_.on_batch)
-    options_.on_batch(static_cast<std::int64_t>(lines.size() - sentences.size()));
+  const bool is_reported = first_line && options_.on_batch;
+  if (first_line) statistics_.sentences += static_cast<std::int64_t>(sentences.size());
+  if (is_reported) options_.on_batch(static_cast<std::int64_t>(lines.size() - sentences.size()));
 
   const std::vector<std::vector<std::size_t>> batches =
       options_.batching.cut(std::move(sentences), lengths, options_.crew.size());
@@ -85,24 +97,27 @@ std::vector<LineTranslation> BatchTranslator::translate(
   options_.crew.run({&scorer_, options_.search.cpu}, batches.size(),
                     [&](const Worker& worker, std::size_t i) {
                       translate_batch(worker, batches[i], lines, encoded, translations);
-                      if (!options_.on_batch) return;
+                      if (!is_reported) return;
                       const std::lock_guard lock(one_at_a_time);
                       options_.on_batch(static_cast<std::int64_t>(batches[i].size()));
                     });
+  if (!first_line) return translations;
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (lengths[i] > 0)
       statistics_.target_tokens +=
           static_cast<std::int64_t>(translations[i].outputs.front().ids.size());
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (translations[i].repeated == 0) continue;
-    if (statistics_.repeating++ == 0 && options_.warn_repetitions)
-      log::warn(
-          "line {}: the translation repeats a sequence {} times in a row; further such lines are "
-          "not "
-          "reported individually",
-          first_line + static_cast<std::int64_t>(i), translations[i].repeated);
-  }
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (translations[i].repeated > 0)
+      count_repetition(*first_line + static_cast<std::int64_t>(i), translations[i].repeated);
   return translations;
+}
+
+void BatchTranslator::count_repetition(std::int64_t line, int times) {
+  if (statistics_.repeating++ == 0 && options_.warn_repetitions)
+    log::warn(
+        "line {}: the translation repeats a sequence {} times in a row; further such lines are not "
+        "reported individually",
+        line, times);
 }
 
 void BatchTranslator::translate_batch(const Worker& worker, std::span<const std::size_t> batch,

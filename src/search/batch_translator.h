@@ -64,8 +64,8 @@ struct LineTranslation {
 class BatchTranslator : public LineTranslator {
  public:
   struct Statistics {
-    std::int64_t sentences = 0;      ///< lines translated by the model
-    std::int64_t source_tokens = 0;  ///< without </s> and context
+    std::int64_t sentences = 0;      ///< lines translated by the model, without parts
+    std::int64_t source_tokens = 0;  ///< of these lines, without </s> and context
     std::int64_t target_tokens = 0;  ///< tokens of the best outputs, without </s>
     std::int64_t cropped = 0;        ///< lines longer than max_length
     std::int64_t repeating = 0;      ///< lines with LineTranslation::repeated > 0
@@ -84,6 +84,14 @@ class BatchTranslator : public LineTranslator {
                                          std::int64_t first_line = 1,
                                          std::span<const ContextSentences> contexts = {}) override;
 
+  /// translate() of parts of lines that translate() has had: they count as no lines of their own,
+  /// in statistics(), warnings and BatchTranslatorOptions::on_batch.
+  std::vector<LineTranslation> translate_parts(std::span<const std::string> parts,
+                                               std::span<const ContextSentences> contexts = {});
+  /// Counts a line whose translation repeats a sequence, and warns of the first; translate() does
+  /// so itself.
+  void count_repetition(std::int64_t line, int times);
+
   /// Recommended number of lines per call of translate().
   std::size_t window() const override { return options_.batching.window(); }
   const BatchTranslatorOptions& options() const override { return options_; }
@@ -91,6 +99,10 @@ class BatchTranslator : public LineTranslator {
 
  private:
   using Ids = std::vector<std::int32_t>;
+  /// translate(), or without `first_line` translate_parts().
+  std::vector<LineTranslation> run(std::span<const std::string> lines,
+                                   std::optional<std::int64_t> first_line,
+                                   std::span<const ContextSentences> contexts);
   /// Translates the lines with these numbers as one batch.
   void translate_batch(const Worker& worker, std::span<const std::size_t> batch,
                        std::span<const std::string> lines, std::span<const EncodedSource> encoded,

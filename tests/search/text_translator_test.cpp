@@ -154,6 +154,25 @@ TEST_F(TextTranslatorTest, LostSpansAreRestored) {
   EXPECT_EQ(statistics.in_parts, 3);
 }
 
+TEST_F(TextTranslatorTest, PartsAreNotCountedAsLines) {
+  TextRules rules;
+  rules.preserve.numbers = true;
+  TableScorer table = scorer_of({.drops_digits = true});
+  BatchTranslatorOptions options = translator_options(SearchSpec{}, Cpu{&pool});
+  options.batching.max_length = 3;
+  std::int64_t reported = 0;
+  options.on_batch = [&](std::int64_t sentences) { reported += sentences; };
+  BatchTranslator plain(table, test_vocabulary(), test_vocabulary(), options);
+  TextTranslator translator(plain, test_vocabulary(), test_vocabulary(), rules, statistics);
+  translator.translate(
+      Lines{"a dog jumps over it", "the fox 12 jumps over 7 dogs and 9 foxes", ""});
+  EXPECT_EQ(statistics.in_parts, 1);
+  EXPECT_EQ(plain.statistics().sentences, 2);
+  EXPECT_EQ(plain.statistics().source_tokens, 6);
+  EXPECT_EQ(plain.statistics().cropped, 2);
+  EXPECT_EQ(reported, 3);
+}
+
 TEST_F(TextTranslatorTest, GlossaryTermsReplaceTheirSources) {
   TextRules rules;
   rules.glossary = Glossary::from_lines({"fox\tFuchs", "dog"}, "test");

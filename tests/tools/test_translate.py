@@ -143,6 +143,12 @@ class Programs(unittest.TestCase):
             self.assertIn(span, out)
         self.assertNotIn("keep>", out)
         self.assertEqual(self.translate(text + b"\n", "--preserve", "--n-best").decode().count("|||"), 6)
+        # The parts of a line are not counted as lines.
+        log = subprocess.run([str(BIN / "nmt-translate"), "-m", self.model, "--preserve", "--max-length", "3"], text=True, capture_output=True, check=True,
+                             input="the lamp stands on the small table\nthe lamp stands on https://a.org/b the table stands on the lamp\n").stderr
+        self.assertIn("1 line was translated around preserved spans", log)
+        self.assertEqual(re.findall(r"(\d+) lines were longer than 3 tokens", log), ["2"], log)
+        self.assertEqual(log.count("only the first 3 are translated"), 1, log)
         glossary = self.home / "glossary.tsv"
         glossary.write_text("lamp\tQxzq\n")
         self.assertIn("Qxzq", self.translate(b"the lamp stands\n", "--glossary", glossary).decode())

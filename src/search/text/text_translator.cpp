@@ -59,14 +59,15 @@ std::vector<LineTranslation> TextTranslator::as_written(
     std::span<const ContextSentences> contexts) {
   if (best_) return lists(lines, first_line, contexts);
   if (!rules_.preserve.any() && rules_.glossary.size() == 0)
-    return guarded(lines, first_line, contexts);
+    return guarded(translator_.translate(lines, first_line, contexts), lines);
   std::vector<std::vector<TextSpan>> spans;
   std::vector<std::string> plain;
   for (const std::string& line : lines) {
     spans.push_back(spans_of(line));
     plain.push_back(without_markers(line, spans.back()));
   }
-  std::vector<LineTranslation> translations = guarded(plain, first_line, contexts);
+  std::vector<LineTranslation> translations =
+      guarded(translator_.translate(plain, first_line, contexts), plain);
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (plain[i] != lines[i])  // the words of the line are others
       for (Output& output : translations[i].outputs) output.alignment.clear();
@@ -93,19 +94,26 @@ std::vector<LineTranslation> TextTranslator::as_written(
   }
   if (cuts.empty()) return translations;
   statistics_.in_parts += static_cast<std::int64_t>(cuts.size());
-  const std::vector<LineTranslation> parts = guarded(texts, first_line, contexts_of_texts);
+  const std::vector<LineTranslation> parts =
+      guarded(translator_.translate_parts(texts, contexts_of_texts), texts);
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const std::size_t end = i + 1 < cuts.size() ? cuts[i + 1].first : texts.size();
     Output& output = translations[cuts[i].line].outputs.emplace_back();
     std::vector<std::string> translated;
+    int repeated = 0;
     for (std::size_t k = cuts[i].first; k < end; ++k) {
       const Output& part = parts[k].outputs.front();
       translated.push_back(part.text);
+      repeated = std::max(repeated, parts[k].repeated);
       output.log_prob += part.log_prob;
       output.score += part.score;
     }
     output.text = cuts[i].parts.join(translated);
     output.ids = target_.encode(output.text);
+    int& of_line = translations[cuts[i].line].repeated;
+    if (of_line == 0 && repeated > 0)
+      translator_.count_repetition(first_line + static_cast<std::int64_t>(cuts[i].line), repeated);
+    of_line = std::max(of_line, repeated);
   }
   return translations;
 }
@@ -196,10 +204,8 @@ void TextTranslator::guard(const std::string& line, std::vector<Output>& outputs
   outputs = std::move(list);
 }
 
-std::vector<LineTranslation> TextTranslator::guarded(std::span<const std::string> lines,
-                                                     std::int64_t first_line,
-                                                     std::span<const ContextSentences> contexts) {
-  std::vector<LineTranslation> translations = translator_.translate(lines, first_line, contexts);
+std::vector<LineTranslation> TextTranslator::guarded(std::vector<LineTranslation> translations,
+                                                     std::span<const std::string> lines) const {
   if (!rules_.repetition_guard) return translations;
   const bool has_lists = translator_.options().search.n_best;
   for (std::size_t i = 0; i < lines.size(); ++i) {

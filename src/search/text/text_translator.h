@@ -69,9 +69,9 @@ class TextTranslator : public LineTranslator {
   std::vector<LineTranslation> lists(std::span<const std::string> lines, std::int64_t first_line,
                                      std::span<const ContextSentences> contexts);
   std::vector<TextSpan> spans_of(const std::string& line) const;
-  /// The model's translations behind the repetition guard.
-  std::vector<LineTranslation> guarded(std::span<const std::string> lines, std::int64_t first_line,
-                                       std::span<const ContextSentences> contexts);
+  /// The model's translations of lines behind the repetition guard.
+  std::vector<LineTranslation> guarded(std::vector<LineTranslation> translations,
+                                       std::span<const std::string> lines) const;
   bool repeats(const std::string& line, const Output& output) const;
   void cut(const std::string& line, Output& output) const;
   /// Removes repetitions from outputs, of which the best has one.
