@@ -12,8 +12,10 @@ by length on both sides, greedy search. With --shortlist, both sides use its lin
 stored it (nmt-convert --shortlist LIST FIRST BEST), and CTranslate2 gets a vocabulary map. Without
 --shortlist, both sides score all pieces, also where MODEL has stored a shortlist.
 
-The sides alternate; the table has medians. The time of CTranslate2 is without loading the model, that
-of nmt-translate with it. The script ends with an error where the weights, the pieces of the shortlists
+The sides alternate; the table has medians. The times of both sides exclude the start of the program and
+loading the model and the shortlist. That of nmt-translate includes splitting the text into pieces,
+joining the pieces of the translations, and the memory that its first batch allocates. CTranslate2 gets
+and gives pieces, and has translated the text once before. The script ends with an error where the weights, the pieces of the shortlists
 or the target pieces of the two sides differ by more than 5 %, unless --allow-unequal is given.
 
     scripts/bench/rivals/make_student.py DATA work
