@@ -15,6 +15,10 @@ int main(int argc, char** argv) {
     translator.translate(
         [](std::string& line) { return static_cast<bool>(std::getline(std::cin, line)); },
         [](const nmt::Translation& translation) { std::cout << translation.text << '\n'; });
+    if (!std::cout.flush()) {
+      std::cerr << "error: standard output: cannot be written\n";
+      return static_cast<int>(nmt::ExitStatus::failed);
+    }
   } catch (const nmt::Error& error) {
     std::cerr << "error: " << error.what() << '\n';
     return static_cast<int>(error.status());

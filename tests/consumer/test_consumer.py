@@ -94,6 +94,11 @@ class Consumer(unittest.TestCase):
         self.assertEqual(by_library.count(b"\n"), lines.count(b"\n"))
         self.assertEqual(by_library, self.installed("nmt-translate", "-m", self.model, "--quiet", stdin=lines))
 
+    def test_example_fails_on_a_full_disk(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([self.home / "examples/translate", self.model], input=b"the dog\n", stdout=full, stderr=subprocess.PIPE, timeout=SECONDS)
+        self.assertEqual((done.returncode, done.stderr), (1, b"error: standard output: cannot be written\n"))
+
     def test_n_best_of_an_ensemble(self):
         source = self.home / "test.en"
         self.assertEqual(command(self.facade, "translate", self.model, self.model, source),
