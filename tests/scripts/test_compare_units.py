@@ -175,6 +175,13 @@ class CompareUnits(unittest.TestCase):
         refused("gru", made="gru/seed-1", what="--config")
         self.assertEqual(before, {path: path.read_bytes() for path in before})
 
+    def test_equal_translations_have_p_1(self):
+        (self.folder / "same.yaml").write_text("unit: gru\n")
+        self.run_it("gru", str(self.folder / "same.yaml"))
+        files = [(self.folder / "work" / unit / "seed-1/hypothesis").read_bytes() for unit in ("gru", "same")]
+        self.assertEqual(*files)
+        self.assertEqual(float(self.rows()["same"]["p_value"]), 1)
+
     def test_equal_time_scales_the_updates_by_speed(self):
         units = ["gru", str(self.folder / "overlay.yaml")]
         self.run_it(*units)
