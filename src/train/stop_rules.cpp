@@ -5,7 +5,7 @@
 namespace nmt::train {
 
 std::string finished(const TrainSpec& spec, std::span<const Period> after,
-                     const TrainingState& state, double seconds, double ending) {
+                     const TrainingState& state, double seconds) {
   for (const Period& period : after) {
     if (!is_reached(period, state.progress)) continue;
     const char* unit = period.unit == Period::Unit::epochs   ? "epoch"
@@ -18,8 +18,11 @@ std::string finished(const TrainSpec& spec, std::span<const Period> after,
     return fmt::format("{} validations without a better {} (early-stopping)", state.stalled,
                        state.best_metric);
   const double allowed = spec.max_minutes * 60;
-  if (allowed > 0 && seconds + ending >= allowed)
-    return fmt::format("{:.1f} of {:.1f} minutes (max-minutes)", seconds / 60, spec.max_minutes);
+  if (allowed > 0 && seconds + state.validation_seconds >= allowed) {
+    const auto minutes = [](double m) { return fmt::format("{:.{}f}", m, m < 10 ? 2 : 1); };
+    return fmt::format("{} of {} minutes (max-minutes)", minutes(seconds / 60),
+                       minutes(spec.max_minutes));
+  }
   return "";
 }
 

@@ -10,9 +10,9 @@
 namespace nmt::train {
 
 /// Why a training is finished, for example "update 100 of 100 (after)"; empty if it is not.
-/// `after`: the periods of spec.after. `seconds`: wall time over all runs; `ending`: seconds that
-/// the last validation and save will need.
+/// `after`: the periods of spec.after. `seconds`: wall time over all runs; max-minutes also counts
+/// what another validation and save would need, state.validation_seconds.
 std::string finished(const TrainSpec& spec, std::span<const Period> after,
-                     const TrainingState& state, double seconds, double ending);
+                     const TrainingState& state, double seconds);
 
 }  // namespace nmt::train

@@ -84,16 +84,18 @@ double Trainer::seconds() const {
 }
 
 std::string Trainer::finished() const {
-  return train::finished(spec_, after_, state_, seconds(), validation_seconds_);
+  return train::finished(spec_, after_, state_, seconds());
 }
 
-bool Trainer::is_validated() const {
-  return !parts_.validator ||
-         (!state_.validation_due && state_.validated_update == state_.progress.updates);
+// By the checkpoint's own clock, a training that max-minutes ended may not be over yet.
+bool Trainer::is_saved_over() {
+  std::string over = saved_is_over_ ? "over" : "";
+  if (parts_.communicator.size() > 1) broadcast(parts_.communicator, over);
+  return !over.empty();
 }
 
 std::string Trainer::finished_on_all_ranks() {
-  std::string why = is_validated() ? finished() : "";
+  std::string why = !parts_.validator || state_.is_validated() ? finished() : "";
   if (parts_.communicator.size() > 1) broadcast(parts_.communicator, why);
   return why;
 }
@@ -104,7 +106,7 @@ double Trainer::share_done() const {
   for (const Period& period : after_)
     done = std::max(done, period.measure(state_.progress) / period.count);
   if (spec_.max_minutes > 0)
-    done = std::max(done, (seconds() + validation_seconds_) / (spec_.max_minutes * 60));
+    done = std::max(done, (seconds() + state_.validation_seconds) / (spec_.max_minutes * 60));
   return std::min(done, 1.0);
 }
 
@@ -133,7 +135,8 @@ ExitStatus Trainer::run() {
     if (over) {
       if (parts_.validator && state_.validated_update != state_.progress.updates) validate(false);
       if (agree(over) != ExitStatus::ok) continue;
-      if (saved_update_ != state_.progress.updates || saved_validation_ != state_.validated_update)
+      if (saved_update_ != state_.progress.updates ||
+          saved_validation_ != state_.validated_update || !is_saved_over())
         save("end", false);
       log::status("");
       parts_.reporter.event(
@@ -328,8 +331,9 @@ void Trainer::validate(bool counts) {
   parts_.reporter.validation(state_.progress, result, best, state_.stalled, spec_.early_stopping,
                              used);
   if (counts) begin_average();
+  state_.validation_seconds = since(start);
   if (best) save("best so far", true);
-  validation_seconds_ = since(start);
+  state_.validation_seconds = since(start);
 }
 
 // As Merity et al. 2018: the average begins when the weights no longer improve.

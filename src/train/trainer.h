@@ -81,7 +81,7 @@ class Trainer {
     std::int64_t target = 0, source = 0, sentences = 0;
   };
   Counts sum_over_ranks(Counts own);
-  bool is_validated() const;  // the last update is, or there is no validator
+  bool is_saved_over();
   double share_done() const;
   ExitStatus agree(bool& over);
   void validate(bool counts);
@@ -115,15 +115,15 @@ class Trainer {
   TrainingState state_;
   std::int64_t history_ = -1;  // log position to rewind to when resuming
 
-  Progress at_start_;              // progress at the start of this run, for the speed
-  double seconds_before_ = 0;      // wall time of previous runs
-  double rate_ = 0;                // of the last update
-  double done_ = 0;                // share of the training that is over, for the cool-down
-  double interval_seconds_ = 0;    // computing time since the last display
-  double validation_seconds_ = 0;  // of the last validation and save
+  Progress at_start_;            // progress at the start of this run, for the speed
+  double seconds_before_ = 0;    // wall time of previous runs
+  double rate_ = 0;              // of the last update
+  double done_ = 0;              // share of the training that is over, for the cool-down
+  double interval_seconds_ = 0;  // computing time since the last display
   std::int64_t interval_source_ = 0, interval_target_ = 0;
   std::int64_t saved_update_ = -1;      // last update saved
   std::int64_t saved_validation_ = -1;  // last update validated, as saved
+  bool saved_is_over_ = true;           // whether a stop rule holds for the state as saved
   int returns_ = 0;                     // to the newest checkpoint, since it is the newest
   std::int64_t resumed_update_ = -1;    // of the checkpoint that this run goes on from
   bool was_cut_ = false;  // a batch was split for lack of memory since the last update

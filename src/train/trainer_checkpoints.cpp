@@ -1,6 +1,7 @@
 #include "core/error.h"
 #include "tensor/copy.h"
 #include "train/parallel/shared.h"
+#include "train/stop_rules.h"
 #include "train/trainer.h"
 
 #include <algorithm>
@@ -77,6 +78,7 @@ void Trainer::save(const std::string& reason, bool best) {
   saved.seconds = seconds();
   saved.history = parts_.reporter.position();
   whole.training_state = saved.to_json();
+  saved_is_over_ = !train::finished(spec_, after_, saved, saved.seconds).empty();
   parts_.store.save(whole, best);
   saved_update_ = state_.progress.updates;
   saved_validation_ = state_.validated_update;

@@ -56,6 +56,7 @@ std::string TrainingState::to_json() const {
   if (shown.alignment > 0) json["shown_alignment"] = shown.alignment;
   if (!alignments.empty()) json["alignments"] = alignments;
   if (!relative_after.empty()) json["relative_after"] = relative_after;
+  if (validation_seconds > 0) json["validation_seconds"] = validation_seconds;
   json["history"] = history;
   return json.dump(1) + "\n";
 }
@@ -70,6 +71,8 @@ TrainingState TrainingState::from_json(const std::string& text, const std::strin
            name);
     fields(state, [&](const char* key, auto& value) { json.at(key).get_to(value); });
     if (json.contains("epochs_before")) json.at("epochs_before").get_to(state.epochs_before);
+    if (json.contains("validation_seconds"))
+      json.at("validation_seconds").get_to(state.validation_seconds);
     if (json.contains("best")) state.best = json.at("best").get<double>();
     if (!json.contains("best_due"))
       state.best_due = state.best;  // of an earlier version

@@ -26,6 +26,7 @@ struct TrainingState {
   std::int64_t batches = 0;          ///< batches ever computed: the counter dropout depends on
   std::int64_t optimizer_steps = 0;  ///< Adam's t
   double seconds = 0;                ///< wall time, over all runs
+  double validation_seconds = 0;     ///< of the last validation and save
   Stalls stalls;
   std::int64_t stalled = 0;        ///< validations without progress in a row
   std::optional<double> best;      ///< best value of the first metric
@@ -53,6 +54,9 @@ struct TrainingState {
   /// same; the completed ones if only the batches differ, since the source then starts at its
   /// beginning; none of other text.
   double epochs_kept(const std::string& now) const;
+
+  /// Whether the last update has been validated, and no validation was interrupted.
+  bool is_validated() const { return !validation_due && validated_update == progress.updates; }
 
   std::string to_json() const;
   /// Error (data): no such state; `name` is for the message.

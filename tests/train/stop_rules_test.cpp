@@ -16,14 +16,19 @@ TEST(StopRules, TheFirstRuleThatHoldsIsNamed) {
   TrainingState state;
   state.best_metric = "bleu";
   const auto why = [&](double seconds = 0, double ending = 0) {
-    return finished(spec, after, state, seconds, ending);
+    state.validation_seconds = ending;
+    return finished(spec, after, state, seconds);
   };
   state.progress = {99, 9.9, 1999};
   state.stalled = 2;
   EXPECT_EQ(why(119), "");
-  EXPECT_EQ(why(120), "2.0 of 2.0 minutes (max-minutes)");
+  EXPECT_EQ(why(120), "2.00 of 2.00 minutes (max-minutes)");
   EXPECT_EQ(why(90, 29.9), "");
-  EXPECT_EQ(why(90, 30), "1.5 of 2.0 minutes (max-minutes)");
+  EXPECT_EQ(why(90, 30), "1.50 of 2.00 minutes (max-minutes)");
+  spec.max_minutes = 12;
+  EXPECT_EQ(why(597, 123), "9.95 of 12.0 minutes (max-minutes)");
+  EXPECT_EQ(why(600, 120), "10.0 of 12.0 minutes (max-minutes)");
+  spec.max_minutes = 2;
   state.stalled = 3;
   EXPECT_EQ(why(120), "3 validations without a better bleu (early-stopping)");
   state.progress.labels = 2000;
@@ -41,7 +46,8 @@ TEST(StopRules, ZeroIsNoRule) {
   TrainingState state;
   state.progress = {1'000'000, 1000, 1'000'000'000};
   state.stalled = 1000;
-  EXPECT_EQ(finished(spec, {}, state, 1e9, 1e9), "");
+  state.validation_seconds = 1e9;
+  EXPECT_EQ(finished(spec, {}, state, 1e9), "");
 }
 
 }  // namespace

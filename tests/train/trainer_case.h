@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -64,6 +65,7 @@ class FakeStore : public CheckpointStore {
  public:
   using Values = std::map<std::string, std::vector<float>>;
   void save(const Checkpoint& c, bool best) override {
+    std::this_thread::sleep_for(takes);
     if (text) older.push_back({weights, state, *text});
     weights = copy(c.weights), state = copy(c.state), text = c.training_state;
     updates.push_back(c.update);
@@ -87,6 +89,7 @@ class FakeStore : public CheckpointStore {
   std::optional<std::string> text;
   std::vector<std::int64_t> updates, best_updates, discarded;
   bool keeps_older = true;
+  std::chrono::milliseconds takes{0};  // a save
 
  private:
   std::vector<std::tuple<Values, Values, std::string>> older;
@@ -108,13 +111,15 @@ class FakeValidator : public Validator {
       interrupted();
       throw Interrupted{};
     }
+    std::this_thread::sleep_for(takes);
     const std::size_t i = std::min(at.size(), values_.size()) - 1;
     return {{"bleu", values_[i], higher_is_better_}, {"cross-entropy", 1, false}};
   }
   void dry_run(const CopyWeights&) override { ++dry_runs; }
   std::vector<std::int64_t> at;
-  std::function<void()> interrupted;  // asks to stop; then validate() throws
-  std::int64_t interrupted_at = 1;    // call of validate() from which it is asked
+  std::function<void()> interrupted;   // asks to stop; then validate() throws
+  std::int64_t interrupted_at = 1;     // call of validate() from which it is asked
+  std::chrono::milliseconds takes{0};  // a validation
   int dry_runs = 0;
 
  private:

@@ -1,3 +1,4 @@
+#include "core/nlohmann.h"
 #include "trainer_case.h"
 
 #include <cmath>
@@ -98,7 +99,7 @@ TEST_F(TrainerTest, AStopInTheLastValidationDoesNotLoseIt) {
     EXPECT_EQ(whole.state, parts.state);
     TrainingState a = TrainingState::from_json(*whole.text, "a"),
                   b = TrainingState::from_json(*parts.text, "b");
-    a.seconds = b.seconds = 0;
+    a.seconds = b.seconds = a.validation_seconds = b.validation_seconds = 0;
     EXPECT_EQ(a.to_json(), b.to_json());
     for (Validator* const validator :
          {static_cast<Validator*>(&v2), static_cast<Validator*>(nullptr)}) {
@@ -107,6 +108,35 @@ TEST_F(TrainerTest, AStopInTheLastValidationDoesNotLoseIt) {
       EXPECT_NE(over.trainer.finished_on_all_ranks(), "");
     }
   }
+}
+
+// The time reserved for the validation at the end is part of the state.
+TEST_F(TrainerTest, ATrainingThatMaxMinutesEndedIsOver) {
+  FakeStore store;
+  spec.after = "";
+  spec.valid_freq = "1u";
+  spec.max_minutes = 1.0 / 60;
+  // The last validation is none of the best, or the best, whose save takes time too.
+  for (const std::vector<double>& values : {std::vector<double>{1}, {1, 2, 3, 4, 5, 6, 7}}) {
+    store = FakeStore();
+    FakeValidator validator(values);
+    validator.takes = std::chrono::milliseconds(200);
+    store.takes = std::chrono::milliseconds(values.size() > 1 ? 100 : 0);
+    {
+      Training run(spec, store, &validator);
+      EXPECT_EQ(run(), ExitStatus::ok);
+    }
+    const TrainingState saved = TrainingState::from_json(*store.text, "x");
+    EXPECT_LT(saved.seconds, 1);
+    EXPECT_GE(saved.seconds + saved.validation_seconds, 1);
+    Training again(spec, store, &validator);
+    EXPECT_TRUE(again.trainer.resume());
+    EXPECT_NE(again.trainer.finished_on_all_ranks(), "");
+  }
+  // An earlier version did not store it.
+  auto older = nlohmann::json::parse(*store.text);
+  older.erase("validation_seconds");
+  EXPECT_EQ(TrainingState::from_json(older.dump(), "x").validation_seconds, 0);
 }
 
 TEST_F(TrainerTest, NamesTheMetricThatWasNeverFinite) {

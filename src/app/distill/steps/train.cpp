@@ -53,8 +53,9 @@ bool has_vocabularies(const ModelDirectory& model, const std::vector<std::string
 
 bool is_over(const TrainSpec& spec, const train::TrainingState& state) {
   if (spec.after.find('+') != std::string::npos) return false;  // relative to the checkpoint
+  if (!state.is_validated()) return false;
   const std::vector<Period> after = parse_periods(spec.after, "after");
-  return !train::finished(spec, after, state, state.seconds, 0).empty();
+  return !train::finished(spec, after, state, state.seconds).empty();
 }
 
 Continuation continuation(const Distillation& all) {
