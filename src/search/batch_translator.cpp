@@ -78,7 +78,7 @@ std::vector<LineTranslation> BatchTranslator::run(std::span<const std::string> l
     sentences.push_back(i);
     if (!first_line) continue;
     if (encoded[i].tokens > max_length) {
-      if (statistics_.cropped++ == 0)
+      if (statistics_.cropped++ == 0 && options_.warn_crops)
         log::warn(
             "line {} has {} tokens, only the first {} are translated (--max-length); further "
             "cropped lines "

@@ -32,6 +32,7 @@ struct BatchTranslatorOptions {
   bool attention = false;     ///< fill Output::attention
   /// Warn once when an output repeats a sequence at least min_reported_repetitions times.
   bool warn_repetitions = false;
+  bool warn_crops = true;  ///< warn of the first line longer than max_length
   /// Called after each batch with its number of sentences, by one thread at a time; may be empty.
   std::function<void(std::int64_t sentences)> on_batch;
   Crew crew;  ///< translates several batches at a time; no workers: one at a time
@@ -78,8 +79,8 @@ class BatchTranslator : public LineTranslator {
 
   /// Translates lines of valid UTF-8; results are in the order of the lines. Blank lines become
   /// empty outputs without using the model. Lines of more than max_length tokens are cropped; a
-  /// warning names the first, where `first_line` is the number of lines[0], from 1. Results do not
-  /// depend on the order of lines or the batches.
+  /// warning names the first (warn_crops), where `first_line` is the number of lines[0], from 1.
+  /// Results do not depend on the order of lines or the batches.
   std::vector<LineTranslation> translate(std::span<const std::string> lines,
                                          std::int64_t first_line = 1,
                                          std::span<const ContextSentences> contexts = {}) override;

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """nmt-train on text: it learns, validates as the other programs do, keeps development pairs apart, and names bad input.
 Usage: test_train.py BIN_DIR [test names]"""
+import json
+import re
 import subprocess
 import unittest
 
@@ -56,6 +58,27 @@ class TrainTest(TrainingCase):
                 file.write("word " * 1000 + "\n")
         done = self.train("m", "--after", "2u", "--valid-lines", "10")
         self.assertRegex(done.stderr, r"joint vocabulary: 200 pieces from \d+ lines, 2 lines over 4096 bytes skipped")
+
+    def test_cropped_development_lines_are_told_once(self):
+        sources, targets = self.dir / "long.en", self.dir / "long.de"
+        sources.write_text("one\ntwo\n" + "three " * 9 + "\nfour\n" + "five " * 20 + "\n", encoding="utf-8")
+        targets.write_text("eins\nzwei\ndrei\nvier\nf\u00fcnf\n", encoding="utf-8")
+        words = ["--vocab-type", "words", "--valid-max-length", "8", "--after", "20u"]
+        done = self.train("m", *words, "--valid-sets", sources, targets)
+        self.assertEqual([line for line in done.stderr.splitlines() if "8 tokens" in line],
+                         [f"warning: {sources}: 2 of 5 lines have more than 8 tokens, the first is line 3; "
+                          "validations translate only the first 8 tokens (--valid-max-length)"])
+        self.assertEqual(len(events(self.dir / "m", "validation")), 2)
+        done = self.train("entropy", *words, "--valid-sets", sources, targets, "--valid-metrics", "cross-entropy")
+        self.assertNotIn("8 tokens", done.stderr)
+        # Held-out pairs are lines of the training text.
+        lines = ["word " * 9 for _ in self.en.read_text(encoding="utf-8").splitlines()]
+        lines[0] = "word"
+        self.en.write_text("".join(f"{line} {i}\n" for i, line in enumerate(lines)), encoding="utf-8")
+        done = self.train("held", *words, "--no-joint-vocab")
+        number = re.search(rf"{re.escape(str(self.en))}: .* lines have more than 8 tokens, the first is line (\d+);", done.stderr)[1]
+        held = json.loads((self.dir / "held" / "development.json").read_text(encoding="utf-8"))["sources"]
+        self.assertTrue(held[0].endswith(f" {int(number) - 1}"), (held[0], number))
 
     def test_bad_input_is_one_line(self):
         empty = self.dir / "empty"

@@ -13,10 +13,12 @@ namespace {
 DevelopmentSet read_lines(const ParallelCorpus& corpus, const std::vector<std::int64_t>* chosen,
                           int context_sentences) {
   DevelopmentSet set;
+  set.source_file = corpus.file(Side::source).path();
   std::string storage;
   const std::int64_t count = chosen ? std::ssize(*chosen) : corpus.pairs();
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t line = chosen ? (*chosen)[static_cast<std::size_t>(i)] : i;
+    if (chosen) set.lines.push_back(line + 1);
     set.sources.emplace_back(corpus.line(Side::source, line, storage));
     set.references.emplace_back(corpus.line(Side::target, line, storage));
     if (context_sentences == 0) continue;

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 namespace nmt::app {
 namespace {
@@ -166,6 +167,7 @@ std::vector<std::string> TranslationValidator::translate(
   copy.freeze(compute_, target_);
   BatchTranslatorOptions options = translator_options(search_, copy.context.cpu);
   options.on_batch = [this](std::int64_t) { leave_if_stopped(); };
+  options.warn_crops = false;
   options.crew = copy.workers->crew();
   options.context_sentences = model_.context_sentences;
   BatchTranslator translator(*copy.scorer, source_, target_, options);
@@ -190,6 +192,7 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
   if (wants(ValidMetric::cross_entropy, ValidMetric::perplexity))
     entropy = cross_entropy(*model, batches_);
   if (wants(ValidMetric::bleu, ValidMetric::chrf)) {
+    warn_of_crops();
     try {
       texts = translate(*model, decoded_.sources, decoded_.contexts);
       keep(*texts, progress.updates);
@@ -220,6 +223,26 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
   return result;
 }
 
+// Once, as all validations translate the same lines.
+void TranslationValidator::warn_of_crops() {
+  if (std::exchange(crops_told_, true)) return;
+  const std::vector<EncodedSource> encoded =
+      SourceEncoder(source_, model_.context_sentences, search_.max_length, false)
+          .encode(decoded_.sources, decoded_.contexts, compute_.pool());
+  const auto is_cropped = [&](const EncodedSource& line) {
+    return line.tokens > static_cast<std::size_t>(search_.max_length);
+  };
+  const auto first = std::find_if(encoded.begin(), encoded.end(), is_cropped);
+  if (first == encoded.end()) return;
+  const auto i = static_cast<std::size_t>(first - encoded.begin());
+  log::warn(
+      "{}: {} of {} lines have more than {} tokens, the first is line {}; validations translate "
+      "only the first {} tokens (--valid-max-length)",
+      set_.source_file, std::count_if(first, encoded.end(), is_cropped), encoded.size(),
+      search_.max_length, set_.lines.empty() ? static_cast<std::int64_t>(i) + 1 : set_.lines[i],
+      search_.max_length);
+}
+
 void TranslationValidator::keep(const std::vector<std::string>& outputs, std::int64_t updates) {
   if (path_.empty()) return;
   try {
@@ -245,6 +268,8 @@ void TranslationValidator::dry_run(const train::CopyWeights& weights) {
   // As many of the largest batches as are evaluated at a time.
   const std::size_t workers = compute_.cuda() ? 1 : static_cast<std::size_t>(compute_.workers());
   cross_entropy(*model, std::span(batches_).first(std::min(batches_.size(), workers)));
+  if (!wants(ValidMetric::bleu, ValidMetric::chrf)) return;
+  warn_of_crops();
   const std::size_t longest_line = longest_sentence();
   const std::span<const ContextSentences> contexts = set_.contexts;
   translate(*model, std::span(set_.sources).subspan(longest_line, 1),

@@ -8,6 +8,7 @@
 #include "train/stop_request.h"
 #include "train/validator.h"
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +22,9 @@ namespace nmt::app {
 struct DevelopmentSet {
   std::vector<std::string> sources, references;
   std::vector<ContextSentences> contexts;  ///< of the sources; none if the model has no context
+  std::string source_file = {};            ///< of the sources, for messages
+  /// Numbers of the sources in that file, from 1; empty: all its lines.
+  std::vector<std::int64_t> lines = {};
 };
 
 /// Validation by the code of nmt-translate and nmt-bleu on a frozen copy of the weights, so that
@@ -57,6 +61,7 @@ class TranslationValidator : public train::Validator {
   std::vector<std::string> translate(Copy& copy, std::span<const std::string> lines,
                                      std::span<const ContextSentences> contexts) const;
   double cross_entropy(Copy& copy, std::span<const Batch> batches) const;
+  void warn_of_crops();
   void leave_if_stopped() const;
   bool wants(ValidMetric a, ValidMetric b) const;
   void keep(const std::vector<std::string>& outputs, std::int64_t updates);
@@ -70,7 +75,8 @@ class TranslationValidator : public train::Validator {
   std::vector<Batch> batches_;  // for the cross-entropy
   Compute& compute_;
   train::StopRequest stop_;
-  std::string path_;  // of keep_translations()
+  std::string path_;         // of keep_translations()
+  bool crops_told_ = false;  // by warn_of_crops()
 };
 
 /// {"updates": N, "sources": [...], "references": [...], "outputs": [...]}: lists of the same
