@@ -36,7 +36,7 @@ std::vector<Option> shape(ModelSpec& s) {
 #include "config/enums/unit_options.def"
 #undef NMT_UNIT_OPTION
           Option("positions", &s.positions,
-                 "elstm1, elstm2: trained position vectors; 0: max-length")
+                 "elstm1, elstm2: trained position vectors; 0: max-length, or bptt")
               .range(0, 1000000)
               .kept_by_resume(),
           Option("state-heads", &s.state_heads,

@@ -46,7 +46,7 @@ struct ModelSpec {
 #define NMT_UNIT_OPTION(member, Enum, option, help, usual, other) Enum member = Enum::usual;
 #include "config/enums/unit_options.def"
 #undef NMT_UNIT_OPTION
-  /// elstm1, elstm2: rows of the position vectors; 0: max-length.
+  /// elstm1, elstm2: rows of the position vectors; 0: max-length, or bptt.
   int positions = 0;
   int state_heads = 0;     ///< matrix-state units: heads; 0: 4, or fewer that divide the width
   int state_width = 16;    ///< matrix-state units: K, numbers of the state per channel

@@ -44,14 +44,19 @@ std::int64_t held_out_pairs(std::int64_t pairs) {
                    std::int64_t{1000}});
 }
 
-bool choose_positions(ModelSpec& model, const DataSpec& data) {
+bool choose_positions(ModelSpec& model, int usual) {
   const std::vector<std::string> units = units_of(model);
   const bool has_some = std::any_of(units.begin(), units.end(), [&](const std::string& unit) {
     return unit_settings(model, unit).unit->position_vectors > 0;
   });
   if (model.positions != 0 || !has_some) return false;
-  model.positions = data.max_length;
+  model.positions = usual;
   return true;
+}
+
+bool choose_positions(ModelSpec& model, const DataSpec& data) {
+  const bool reads_windows = model.task == Task::language_model;
+  return choose_positions(model, reads_windows ? model.language_model.bptt : data.max_length);
 }
 
 bool choose_unit(const CorpusSize& size, ModelSpec& model) {

@@ -24,8 +24,10 @@ struct Choice {
 /// a corpus below 20 pairs), at most 1,000, whose BLEU has a 95% interval of about +-1.5.
 std::int64_t held_out_pairs(std::int64_t pairs);
 
-/// Sets `positions` to max-length if it is not set and a unit has position vectors; returns whether
-/// it did.
+/// Sets `positions` to `usual`, the steps of the longest sentence or window, if it is not set and a
+/// unit has position vectors; returns whether it did.
+bool choose_positions(ModelSpec& model, int usual);
+/// As above, with the usual number of the task: bptt for language models, else max-length.
 bool choose_positions(ModelSpec& model, const DataSpec& data);
 
 /// Chooses the GRU for translation models without blocks and fewer than 500,000 pairs: its BLEU is

@@ -34,6 +34,18 @@ class TaskSettingsTest(TrainingCase):
                 done = self.train_task(task, "m", "--valid-freq", "0", "--save-freq", "0", "--after", "2u")
                 self.assertRegex(done.stderr, r"override save-freq: \S+ -> 0\n")
 
+    def test_max_length_is_nothing_to_a_language_model(self):
+        lm = ["--unit", "elstm1", "--after", "2u", "--valid-freq", "2u", "--save-freq", "2u"]
+        configs = []
+        for length in ("50", "80"):
+            done = self.train_task("language-model", length, *lm, "--max-length", length)
+            self.assertIn("positions: 8 (chosen: bptt)\n", done.stderr)
+            config = (self.dir / f"language-model {length}" / "config.json").read_text(encoding="utf-8")
+            configs.append(config)
+        self.assertEqual(*configs)
+        done = self.train_task("language-model", "80", *lm[:2], "--bptt", "9", "--positions", "0", "--after", "4u")  # as it is there
+        self.assertRegex(done.stderr, r"override bptt: 8 -> 9\n")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -30,14 +30,14 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
   // Older versions stored "auto" where this one stores the resolved value. An option that the older
   // version did not have has its default, which must reproduce the older behavior.
   train::choose_attention_query(before.model);
-  train::choose_positions(before.model, before.data);
+  train::choose_positions(before.model, before.data.max_length);
   update_older_settings(before.model);
   NoiseSpec& noise = before.noise;
   for (double* rate :
        {&noise.upper, &noise.title, &noise.typos, &noise.punctuation, &noise.bpe_dropout})
     *rate = std::max(*rate, 0.0);
   if (spec.is_given("attention-query")) train::choose_attention_query(spec.model);
-  if (spec.is_given("positions")) train::choose_positions(spec.model, spec.data);
+  if (spec.is_given("positions")) train::choose_positions(spec.model, before.model.positions);
   const std::vector<config::Option> options = fields(spec), earlier = fields(before);
   std::vector<train::ChangedSetting> changes;
   for (std::size_t i = 0; i < options.size(); ++i) {

@@ -109,7 +109,8 @@ void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Ch
   if (train::choose_gate_init(model))
     choices.push_back(
         {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});
-  if (model.positions == 0) train::choose_positions(model, data);
+  if (train::choose_positions(model, data))
+    choices.push_back({"positions", fmt::format("{}", model.positions), "bptt"});
   for (auto [name, dropout] : {std::pair{"dropout-emb", &model.dropout_emb},
                                {"dropout-rnn", &model.dropout_rnn},
                                {"dropout-readout", &model.dropout_readout}})
