@@ -304,7 +304,9 @@ bool accepts(const Option& option, const std::string& word) {
       [&](auto target) {
         using T = std::remove_pointer_t<decltype(target)>;
         if constexpr (std::is_same_v<T, std::monostate>) {
-          return true;
+          // What is no number is left to the options that the shorthand sets.
+          const auto number = parse<double>(word);
+          return !number || in_range(option, *number);
         } else if constexpr (std::is_same_v<T, EnumTarget>) {
           return is_allowed(option, word);
         } else {

@@ -4,6 +4,17 @@
 namespace nmt::config {
 namespace {
 
+// Why nothing happens at validations before the end of a training; "" if something does.
+std::string no_validations(const TrainSpec& s) {
+  return !s.valid_freq.empty() && !parse_period(s.valid_freq, "valid-freq") ? "valid-freq is 0"
+                                                                            : "";
+}
+
+// For an option that only validations use; its value 0 turns it off.
+IdleRule without_validations(const TrainSpec& s, const int TrainSpec::*member) {
+  return [&s, member] { return s.*member == 0 ? "" : no_validations(s); };
+}
+
 Option period(const char* name, std::string* member, const char* help) {
   return Option(name, member, help).with_form(Form::period).meta("N[KMG][u|e|t]");
 }
@@ -41,6 +52,7 @@ std::vector<Option> optimizer(TrainSpec& s) {
       Option("average-after", &s.average_after,
              "validations without improvement before averaging weights (NT-ASGD); 0: off")
           .range(0, 1000000)
+          .idle_when(without_validations(s, &TrainSpec::average_after))
           .changes_if([](const std::string& before, const std::string& now) {
             return (before == "0") != (now == "0")
                        ? "averaging cannot be enabled or disabled during a training"
@@ -67,6 +79,18 @@ std::vector<Option> learning_rate(TrainSpec& s) {
     };
   };
   const IdleRule no_decay = [&s] { return s.lr_decay == 0 ? "lr-decay is 0" : ""; };
+  const IdleRule no_stalls = [&s]() -> std::string {
+    const bool only_stalls = s.lr_decay > 0 && s.lr_decay_strategy == DecayStrategy::stalled;
+    return only_stalls ? no_validations(s) : "";
+  };
+  const IdleRule no_start = [&s, no_decay, no_stalls]() -> std::string {
+    const bool has_idle_number = s.lr_decay_strategy == DecayStrategy::epoch &&
+                                 s.lr_decay_start.size() > 1 &&
+                                 s.lr_decay_start[1] != TrainSpec().lr_decay_start[1];
+    for (const std::string& why : {no_decay(), no_stalls()})
+      if (!why.empty()) return why;
+    return has_idle_number ? "its second number: lr-decay-strategy is epoch" : "";
+  };
   return {
       Option("learn-rate", &s.learn_rate, "peak learning rate")
           .alias({"l", "lr"})
@@ -90,19 +114,25 @@ std::vector<Option> learning_rate(TrainSpec& s) {
           .meta("N P S E")
           .idle_when(unless_schedule(RateSchedule::rnmt)),
       Option("lr-floor", &s.lr_floor, "lowest learning rate of schedule and decays; 0: none")
-          .range(0, 100),
+          .range(0, 100)
+          .idle_when([&s] {
+            return s.schedule == RateSchedule::constant && s.lr_decay == 0 && s.lr_floor > 0
+                       ? "schedule is constant and lr-decay is 0"
+                       : "";
+          }),
       Option("lr-cooldown", &s.lr_cooldown,
              "last share of the training, in which the rate falls to 0")
           .range(0, 1),
       Option("lr-decay", &s.lr_decay, "learning rate factor of each decay; 0: no decay")
-          .range(0, 0.999999),
+          .range(0, 0.999999)
+          .idle_when(no_stalls),
       Option("lr-decay-strategy", &s.lr_decay_strategy, "event that decays the learning rate")
           .idle_when(no_decay),
       Option("lr-decay-start", &s.lr_decay_start,
              "first decayed epoch, and stalled validations per decay")
           .range(1)
           .meta("EPOCH STALLS")
-          .idle_when(no_decay),
+          .idle_when(no_start),
   };
 }
 
@@ -131,7 +161,8 @@ std::vector<Option> schedule(TrainSpec& s) {
       Option("keep-last", &s.keep_last, "latest checkpoints to keep").range(1, 100000),
       Option("keep-best", &s.keep_best, "additional best checkpoints to keep")
           .range(0, 100000)
-          .value_alone("1"),
+          .value_alone("1")
+          .idle_when(without_validations(s, &TrainSpec::keep_best)),
       Option("no-reload", &s.overwrite, "new training that replaces the one in the model directory")
           .with_role(Role::location),
   };
@@ -148,7 +179,8 @@ std::vector<Option> validation(TrainSpec& s) {
           .range(0),
       Option("early-stopping", &s.early_stopping,
              "stop after N validations without improvement; 0: never")
-          .range(0, 1000000),
+          .range(0, 1000000)
+          .idle_when(without_validations(s, &TrainSpec::early_stopping)),
   };
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Settings of nmt-train in every task: what it chooses.
+"""Settings of nmt-train in every task: what it chooses, and what has no effect.
 Usage: test_task_settings.py BIN_DIR [test names]"""
 import random
+import re
 import unittest
 
 from training_case import run, TrainingCase
@@ -45,6 +46,42 @@ class TaskSettingsTest(TrainingCase):
         self.assertEqual(*configs)
         done = self.train_task("language-model", "80", *lm[:2], "--bptt", "9", "--positions", "0", "--after", "4u")  # as it is there
         self.assertRegex(done.stderr, r"override bptt: 8 -> 9\n")
+
+    def test_what_has_no_effect_is_told(self):
+        """Arguments, and the options that are named with their reasons."""
+        none = ["--valid-freq", "0", "--save-freq", "9u"]
+        decay = ["--lr-decay", "0.5"]
+        table = [("translation", [*none, "--early-stopping", "3"], "early-stopping (valid-freq is 0)"),
+                 ("translation", [*none, "--early-stopping", "0", "--keep-best", "0"], ""),
+                 ("translation", [*none, *decay], "lr-decay (valid-freq is 0)"),
+                 ("translation", [*none, *decay, "--lr-decay-strategy", "epoch"], ""),
+                 ("translation", [*none, *decay, "--lr-decay-start", "4", "3"], "lr-decay (valid-freq is 0), lr-decay-start (valid-freq is 0)"),
+                 ("translation", [*none, "--average-after", "2"], "average-after (valid-freq is 0)"),
+                 ("translation", [*none, "--keep-best", "3"], "keep-best (valid-freq is 0)"),
+                 ("translation", ["--keep-best", "3", "--early-stopping", "3", *decay], ""),
+                 ("translation", ["--schedule", "constant", "--lr-floor", "1e-5"], "lr-floor (schedule is constant and lr-decay is 0)"),
+                 ("translation", ["--schedule", "constant", "--lr-floor", "1e-5", *decay], ""),
+                 ("translation", ["--lr-floor", "1e-5"], ""),
+                 ("translation", [*decay, "--lr-decay-strategy", "epoch", "--lr-decay-start", "4", "3"],
+                  "lr-decay-start (its second number: lr-decay-strategy is epoch)"),
+                 ("translation", [*decay, "--lr-decay-strategy", "epoch", "--lr-decay-start", "4"], ""),
+                 ("translation", ["--workers", "2"], ""),
+                 ("language-model", ["--workers", "2"], "workers (task is language-model)"),
+                 ("tagging", ["--workers", "2"], "workers (task is tagging)"),
+                 ("classification", ["--workers", "2"], "workers (task is classification)"),
+                 ("tagging", ["--dim-char-emb", "8"], "")]
+        for i, (task, more, said) in enumerate(table):
+            with self.subTest(task=task, more=more):
+                told = re.findall(r"warning: options without effect: (.*)\n", self.train_task(task, str(i), *more, "--after", "1u").stderr)
+                self.assertEqual(told, [said] if said else [])
+        done = self.train_task("tagging", "words", "--dim-char-rnn", "0", "--dim-char-emb", "8", "--after", "1u", status=2)
+        self.assertIn("options without effect: dim-char-emb (dim-char-rnn is 0)", done.stderr)
+
+    def test_a_shorthand_has_a_range(self):
+        for more in ([], ["--noise-typos", "0.1"]):
+            done = self.train_task("translation", "n", "--noise", "0.8", *more, "--after", "1u", status=2)
+            self.assertIn("noise: '0.8' is not a number from 0 to 0.5", done.stderr)
+        self.train_task("translation", "e", "--after-batches", "1")
 
 
 if __name__ == "__main__":

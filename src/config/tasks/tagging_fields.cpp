@@ -13,7 +13,8 @@ std::vector<Option> tagging_fields(ModelSpec& s) {
            .with_role(Role::shape),
        Option("dim-char-emb", &tagging.dim_char_emb, "tagging: width of character embeddings")
            .range(1, 4096)
-           .with_role(Role::shape),
+           .with_role(Role::shape)
+           .idle_when([&tagging] { return tagging.dim_char_rnn == 0 ? "dim-char-rnn is 0" : ""; }),
        Option("dim-char-rnn", &tagging.dim_char_rnn,
               "tagging: width of the layer over characters; 0: words alone")
            .range(0, 4096)

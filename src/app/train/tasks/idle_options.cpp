@@ -36,7 +36,8 @@ std::vector<std::string> idle_outside_translation(std::vector<std::string> more)
                                    "max-length-offset",
                                    "allow-unk",
                                    "valid-max-length",
-                                   "valid-mini-batch"};
+                                   "valid-mini-batch",
+                                   "workers"};
   for (const std::vector<std::string>& others : {more, config::block_option_names()})
     idle.insert(idle.end(), others.begin(), others.end());
   return idle;
