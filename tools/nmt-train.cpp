@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
     if (settings.asks_dump().empty()) std::signal(SIGPIPE, SIG_IGN);
     app::note_given(spec, settings);
     app::PreparedTraining prepared(spec, processes);
-    if (app::dump_if_asked(settings)) return ExitStatus::ok;
+    if (app::dump_if_asked(settings.leave_out(prepared.task->idle_options())))
+      return ExitStatus::ok;
     return app::train(prepared, control).status;
   };
   const int status = app::run_tool(argc, argv, settings, train, [&] { processes.on_error(); });

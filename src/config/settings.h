@@ -92,6 +92,8 @@ class Settings {
   /// The current values as YAML for --config: all of them (`full`), or only those that were set.
   /// What is chosen unless it is set is a comment.
   std::string yaml(bool full = true) const;
+  /// yaml() leaves these options out from now on, such as those that a task has no use for.
+  Settings& leave_out(const std::vector<std::string>& names);
   /// All current values as YAML.
   std::string stored_yaml() const;
   /// The same for the options that must be equal on all ranks of a training.

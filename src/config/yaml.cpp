@@ -120,6 +120,12 @@ std::string Settings::yaml(bool full) const {
   return dump(full ? Extent::full : Extent::given);
 }
 
+Settings& Settings::leave_out(const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (Entry* const entry = find(name)) entry->option.dumped = false;
+  return *this;
+}
+
 std::string Settings::stored_yaml() const {
   return dump(Extent::stored);
 }

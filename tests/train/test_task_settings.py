@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Settings of nmt-train in every task: what it chooses, and what has no effect.
+"""Settings of nmt-train in every task: what it chooses and dumps, and what has no effect.
 Usage: test_task_settings.py BIN_DIR [test names]"""
 import random
 import re
 import unittest
 
-from training_case import run, TrainingCase
+from training_case import run, weights, TrainingCase
 
 COMMON = ["--dim-emb", "16", "--dim-rnn", "16", "--cpu-threads", "1", "--precision", "float32"]
 
@@ -82,6 +82,17 @@ class TaskSettingsTest(TrainingCase):
             done = self.train_task("translation", "n", "--noise", "0.8", *more, "--after", "1u", status=2)
             self.assertIn("noise: '0.8' is not a number from 0 to 0.5", done.stderr)
         self.train_task("translation", "e", "--after-batches", "1")
+
+    def test_a_dump_has_what_the_task_uses(self):
+        for task in self.tasks:
+            with self.subTest(task=task):
+                dump = self.train_task(task, "a", "--after", "2u", "--dump-config").stdout
+                path = self.dir / f"{task}.yml"
+                path.write_text(dump, encoding="utf-8")
+                done = run("-c", path, "--model", self.dir / f"{task} b")
+                self.assertNotIn("without effect", done.stderr)
+                self.train_task(task, "a", "--after", "2u")
+                self.assertEqual(*(weights(self.dir / f"{task} {name}") for name in "ab"))
 
 
 if __name__ == "__main__":
