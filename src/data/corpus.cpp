@@ -14,6 +14,7 @@ namespace nmt {
 
 namespace {
 
+// Of older_fingerprint().
 constexpr std::size_t kSampleBytes = std::size_t{1} << 12;
 constexpr std::size_t kSamples = 1024;
 
@@ -26,6 +27,10 @@ std::uint64_t mix(std::uint64_t hash, std::string_view bytes) {
     hash ^= hash >> 32;
   }
   return hash;
+}
+
+std::uint64_t start(std::string_view bytes) {
+  return (0xCBF29CE484222325u ^ bytes.size()) * 0x100000001B3u;
 }
 
 /// The first line (from 0) of the longer file that probably has no partner. A block missing from
@@ -105,8 +110,17 @@ LineNotes TextFile::notes() const {
 }
 
 std::uint64_t TextFile::fingerprint() const {
+  if (fingerprint_) return *fingerprint_;
   const std::string_view bytes = file_.bytes();
-  std::uint64_t hash = (0xCBF29CE484222325u ^ bytes.size()) * 0x100000001B3u;
+  file_.advise_sequential();
+  fingerprint_ = mix(start(bytes), bytes);
+  file_.advise_random();
+  return *fingerprint_;
+}
+
+std::uint64_t TextFile::older_fingerprint() const {
+  const std::string_view bytes = file_.bytes();
+  std::uint64_t hash = start(bytes);
   if (bytes.size() <= kSamples * kSampleBytes) return mix(hash, bytes);
   for (std::size_t i = 0; i < kSamples; ++i) {
     const std::size_t room = bytes.size() - kSampleBytes;
@@ -136,6 +150,10 @@ ParallelCorpus::ParallelCorpus(const std::string& source_path, const std::string
 
 std::string ParallelCorpus::hash() const {
   return fmt::format("{:016x}{:016x}", source_.fingerprint(), target_.fingerprint());
+}
+
+std::string ParallelCorpus::older_hash() const {
+  return fmt::format("{:016x}{:016x}", source_.older_fingerprint(), target_.older_fingerprint());
 }
 
 }  // namespace nmt

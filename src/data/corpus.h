@@ -4,6 +4,7 @@
 #include "text/lines.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,14 +31,17 @@ class TextFile {
 
   const std::string& path() const { return file_.path(); }
   std::size_t bytes() const { return file_.bytes().size(); }
-  /// A hash of the size and the content: all of it for small files, samples of large ones.
+  /// A hash of the size and the content; the first call reads the whole file. Not thread-safe.
   std::uint64_t fingerprint() const;
+  /// The same by the definition of version 0.2.0, which reads samples of files of more than 4 MiB.
+  std::uint64_t older_fingerprint() const;
 
  private:
   std::size_t end(std::size_t i) const;
   bool ended(std::size_t i) const;
   MappedFile file_;
   std::vector<std::uint64_t> begins_;  // byte offset of every line
+  mutable std::optional<std::uint64_t> fingerprint_;
 };
 
 enum class Side { source, target };
@@ -57,6 +61,7 @@ class ParallelCorpus {
 
   /// 32 hexadecimal digits that identify the corpus, stored with positions in it.
   std::string hash() const;
+  std::string older_hash() const;  ///< of older_fingerprint()
 
  private:
   TextFile source_, target_;

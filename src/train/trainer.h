@@ -53,6 +53,7 @@ class Trainer {
     /// Options that the metric of the best value depends on, and that differ from the checkpoint's:
     /// "beam-size, valid-max-sentences". Values before do not compare.
     std::string measured_otherwise = "";
+    std::string older_text = "";  ///< hash of the training text by the definition of 0.2.0
   };
   /// Errors (usage): invalid settings, as check() and Optimizer.
   Trainer(const TrainSpec& spec, const Parts& parts);

@@ -99,6 +99,7 @@ void Trainer::load() {
   const std::string text = parts_.store.newest().value_or("");
   NMT_CHECK(!text.empty(), "there is no checkpoint to go back to");
   TrainingState loaded = TrainingState::from_json(text, "the newest checkpoint");
+  loaded.update_text_hash(parts_.older_text, parts_.corpus);
   Arena host;
   // Another corpus begins anew, perhaps with batches of another shape.
   Checkpoint whole = checkpoint(host, loaded.corpus == parts_.corpus);

@@ -37,13 +37,21 @@ void fields(State& s, Field&& field) {
   field("settings", s.settings);
 }
 
+// The hash of the text, with which a corpus begins.
+std::string text_of(const std::string& corpus) {
+  return corpus.substr(0, corpus.find(' '));
+}
+
 }  // namespace
 
 double TrainingState::epochs_kept(const std::string& now) const {
-  const auto text = [](const std::string& c) { return c.substr(0, c.find(' ')); };
-  return corpus == now               ? progress.epochs
-         : text(corpus) == text(now) ? std::floor(progress.epochs)
-                                     : 0;
+  return corpus == now                     ? progress.epochs
+         : text_of(corpus) == text_of(now) ? std::floor(progress.epochs)
+                                           : 0;
+}
+
+void TrainingState::update_text_hash(const std::string& older, const std::string& now) {
+  if (!older.empty() && text_of(corpus) == older) corpus.replace(0, older.size(), text_of(now));
 }
 
 std::string TrainingState::to_json() const {

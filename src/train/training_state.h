@@ -55,6 +55,10 @@ struct TrainingState {
   /// beginning; none of other text.
   double epochs_kept(const std::string& now) const;
 
+  /// Replaces the hash of the training text in `corpus` by that in `now`, if it is `older`: the
+  /// hash of the same text as an older version computed it.
+  void update_text_hash(const std::string& older, const std::string& now);
+
   /// Whether the last update has been validated, and no validation was interrupted.
   bool is_validated() const { return !validation_due && validated_update == progress.updates; }
 

@@ -122,6 +122,17 @@ TEST(ParallelCorpus, HashFollowsContentAndSize) {
   EXPECT_NE(hash("x\ny\n"), hash("x\ny"));
   EXPECT_NE(hash("x\ny"), hash("x\ny\0"s));
   EXPECT_EQ(hash(large), hash(large));
+  // Every byte counts, also between the samples of version 0.2.0.
+  const std::uint64_t before = hash(large);
+  for (std::size_t i = 0; i < 60; ++i) {
+    std::string edited = large;
+    char& byte = edited[(large.size() - 1) / 59 * i];
+    byte = byte == 'y' ? 'z' : 'y';
+    EXPECT_NE(hash(edited), before) << i;
+  }
+  const TextFile file(files.write("s", large)), small(path);
+  EXPECT_NE(file.older_fingerprint(), file.fingerprint());
+  EXPECT_EQ(small.older_fingerprint(), small.fingerprint());
   EXPECT_NE(hash(large), hash(large + "\n"));
   std::string changed = large;
   changed.back() = 'x';

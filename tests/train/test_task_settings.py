@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Settings of nmt-train in every task: what it chooses and dumps, and what has no effect.
+"""Settings of nmt-train in every task: what it chooses and dumps, what has no effect, and the text that they belong to.
 Usage: test_task_settings.py BIN_DIR [test names]"""
 import random
 import re
 import unittest
 
-from training_case import run, weights, TrainingCase
+from training_case import change_state, run, weights, TrainingCase
 
 COMMON = ["--dim-emb", "16", "--dim-rnn", "16", "--cpu-threads", "1", "--precision", "float32"]
 
@@ -93,6 +93,32 @@ class TaskSettingsTest(TrainingCase):
                 self.assertNotIn("without effect", done.stderr)
                 self.train_task(task, "a", "--after", "2u")
                 self.assertEqual(*(weights(self.dir / f"{task} {name}") for name in "ab"))
+
+    def test_text_hashes_of_version_0_2_0_are_known(self):
+        """They read samples of files of more than 4 MiB."""
+        text = self.dir / "large.en"
+        text.write_text("".join(f"a line of some text {i % 977} {i}\n" for i in range(180000)), encoding="utf-8")
+        data = text.read_bytes()
+        self.assertGreater(len(data), 1 << 22)
+        mask, prime, room = (1 << 64) - 1, 0x100000001B3, len(data) - 4096
+        older = (0xCBF29CE484222325 ^ len(data)) * prime & mask
+        for i in range(1024):
+            at = room // 1023 * i + room % 1023 * i // 1023
+            for k in range(at, at + 4096, 8):
+                older = (older ^ int.from_bytes(data[k:k + 8], "little")) * prime & mask
+                older ^= older >> 32
+        lm = ["--task", "language-model", text, "--valid-sets", self.en, "--vocab-type", "words", "--dim-vocabs", "200", "--bptt", "8",
+              "--valid-freq", "1000u", "--save-freq", "1000u", "--model", self.dir / "large", *COMMON]
+        run(*lm, "--after", "2u")
+        change_state(self.dir / "large", lambda state: state.update(corpus=f"{older:016x}" + state["corpus"][16:]))
+        done = run(*lm, "--after", "3u")
+        self.assertNotIn("restarting the corpus", done.stderr)
+        self.assertIn("resuming at update 2", done.stderr)
+        at = data.index(b"line", len(data) // 2 + 5000)
+        for edited in range(at, at + 20000, 5000):  # one of them lies between samples
+            text.write_bytes(data[:edited] + b"x" + data[edited + 1:])
+            done = run(*lm, "--after", "+1u")
+            self.assertIn("the training text is not the checkpoint's", done.stderr)
 
 
 if __name__ == "__main__":

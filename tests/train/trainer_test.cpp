@@ -177,6 +177,17 @@ TEST_F(TrainerTest, OtherBatchesOfTheSameTextKeepTheEpochs) {
                    schedule.rate({100, 1.5, 1000}, other.stalls));
 }
 
+TEST(TrainingState, TextHashesOfOlderVersionsAreThoseOfNow) {
+  TrainingState state;
+  state.corpus = "old batches";
+  state.update_text_hash("older", "new others");
+  EXPECT_EQ(state.corpus, "old batches");
+  state.update_text_hash("old", "new others");
+  EXPECT_EQ(state.corpus, "new batches");
+  state.update_text_hash("", "new");
+  EXPECT_EQ(state.corpus, "new batches");
+}
+
 TEST(TrainingState, SurvivesJson) {
   TrainingState state;
   state.progress = {123456789012, 1.0 / 3, 987654321987};

@@ -133,6 +133,11 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
   }
   std::vector<train::Choice> choices;
   task->read(asked, !before, choices, device.ranks());
+  if (before) {
+    before->update_text_hash(task->older_text_hash(), task->text_hash());
+    if (before->alignments == task->older_alignments_hash())
+      before->alignments = task->alignments_hash();
+  }
   if (before) require_same_alignments(asked, *before, *task, changed);
   check(asked);
   check_effects(asked, task->idle_options());

@@ -147,10 +147,10 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
   train::SharedValidator shared(p.device.ranks(), &task.validator());
   train::Validator& validator = p.device.are_several() ? shared : task.validator();
   train::Trainer trainer(
-      p.spec.train,
-      {task.model(), task.source(), &validator, p.directory.store(), reporter, p.heartbeat,
-       p.batching, task.development_hash(), yaml_of(p.spec), control.started, p.device.ranks(),
-       stop, task.alignments_hash(), p.relative_after, p.extends, p.measured_otherwise});
+      p.spec.train, {task.model(), task.source(), &validator, p.directory.store(), reporter,
+                     p.heartbeat, p.batching, task.development_hash(), yaml_of(p.spec),
+                     control.started, p.device.ranks(), stop, task.alignments_hash(),
+                     p.relative_after, p.extends, p.measured_otherwise, task.older_text_hash()});
   if (!resume(trainer, reporter, p.directory.path(), p.spec.start_anew))
     return result_of(ExitStatus::ok, trainer.state());
   record_run(reporter, trainer.state().progress, p, control.command);

@@ -37,4 +37,8 @@ std::string Alignments::hash() const {
   return fmt::format("{:016x}", file_.fingerprint());
 }
 
+std::string Alignments::older_hash() const {
+  return fmt::format("{:016x}", file_.older_fingerprint());
+}
+
 }  // namespace nmt

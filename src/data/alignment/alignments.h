@@ -24,6 +24,7 @@ class Alignments {
   void check() const;
   /// Identifies the content.
   std::string hash() const;
+  std::string older_hash() const;  ///< as ParallelCorpus::older_hash()
 
  private:
   const ParallelCorpus& corpus_;

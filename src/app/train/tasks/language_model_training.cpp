@@ -152,6 +152,10 @@ std::string LanguageModelTraining::text_hash() const {
   return fmt::format("{:016x}", text_->fingerprint());
 }
 
+std::string LanguageModelTraining::older_text_hash() const {
+  return fmt::format("{:016x}", text_->older_fingerprint());
+}
+
 std::string LanguageModelTraining::batching(const TrainingSpec& spec) const {
   return fmt::format("{} {} lines; streams {}, steps {}", text_hash(), lines_, spec.data.mini_batch,
                      spec.model.language_model.bptt);

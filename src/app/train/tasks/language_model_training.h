@@ -21,6 +21,7 @@ class LanguageModelTraining : public TrainingTask {
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
   std::string text_hash() const override;
+  std::string older_text_hash() const override;
   std::string batching(const TrainingSpec& spec) const override;
   std::string development_hash() const override;
   VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;

@@ -42,11 +42,14 @@ class TrainingTask {
                     train::Communicator& ranks) = 0;
   /// Hash of the training text; batching() begins with it.
   virtual std::string text_hash() const = 0;
+  /// The same as version 0.2.0 computed it, which its checkpoints have.
+  virtual std::string older_text_hash() const { return text_hash(); }
   /// What determines the batches: a position in a corpus is valid only if it is unchanged.
   virtual std::string batching(const TrainingSpec& spec) const = 0;
   virtual std::string development_hash() const = 0;
   /// Hash of the links of guided alignment; "": none.
   virtual std::string alignments_hash() const { return ""; }
+  virtual std::string older_alignments_hash() const { return ""; }  ///< as older_text_hash()
 
   /// The vocabularies of a new training; a resumed one reads them from its directory. Called on the
   /// first rank only.
