@@ -178,7 +178,7 @@ class InfoTest(unittest.TestCase):
         """Every part of every network from the equations (ELSTM, table 1 and eq. 26-31)."""
         e, n, words, tags, chars, c = 12, 16, 50, 7, 6, 4
         lstm = lambda m, n: 4 * n * (m + n + 1)
-        fixed = ["--task", "tagging", "--dim-emb", e, "--dim-rnn", n, "--dim-char-emb", chars, "--dim-char-rnn", c, "--unit", "lstm", "--no-layer-normalization",
+        fixed = ["--task", "tagging", "--dim-emb", e, "--dim-rnn", n, "--unit", "lstm", "--no-layer-normalization",
                  "--dim-vocabs", words, "--dim-labels", tags]  # fmt: skip
         crf = (tags + 2) * tags
         for network, characters, more, encoder, output in [
@@ -191,7 +191,8 @@ class InfoTest(unittest.TestCase):
                 expected = {"embeddings": words * e + (258 * chars if characters else 0), "encoder": encoder, "output": output}
                 if characters:
                     expected["characters"] = 2 * lstm(chars, c)
-                self.assertEqual(self.parts(*fixed, "--tagging-network", network, *more), expected)
+                over = ["--dim-char-emb", chars, "--dim-char-rnn", c] if characters else []
+                self.assertEqual(self.parts(*fixed, *over, "--tagging-network", network, *more), expected)
 
     def test_classifier_by_hand(self):
         e, n, a, symbols, labels = 12, 16, 10, 50, 3
