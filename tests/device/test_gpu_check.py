@@ -52,7 +52,7 @@ class GpuCheck(unittest.TestCase):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.portable, cls.tools, cls.empty = (cls.folder / name for name in ("portable", "tools", "empty"))
-        cls.made = subprocess.run(["bash", BENCH / "make_portable.sh", "--no-cuda-libs", "--emulator", "--max-mib", "128", BUILD, cls.portable],
+        cls.made = subprocess.run(["bash", BENCH / "make_portable.sh", "--no-cuda-libs", "--emulator", "--max-mib", "224", BUILD, cls.portable],
                                   capture_output=True, text=True)  # fmt: skip
         for folder in (cls.tools, cls.empty):
             folder.mkdir()
