@@ -183,8 +183,8 @@ std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
   std::vector<Lines> rows{{"System"}};
   std::vector<Json> json;
   std::string signatures;
-  // Of equal outputs p is not 1, as in sacreBLEU, which counts only differences above that of the
-  // outputs as they are, here 0.
+  // As sacreBLEU, the tests count the resamples that differ by more than the outputs themselves.
+  // The difference of equal outputs is 0, so p is small where it should be 1.
   const auto is_baseline = [&](std::size_t s) { return systems[s].lines == systems[0].lines; };
   for (std::size_t s = 1; paired && s < systems.size(); ++s)
     if (is_baseline(s))

@@ -3,6 +3,7 @@
 #include "app/common_options.h"
 #include "app/convert/convert_check.h"
 #include "app/files/outputs.h"
+#include "app/files/stored_shortlist.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -35,30 +36,24 @@ std::unique_ptr<Trainable> without_weights(const ModelDirectory& directory) {
                                  Context{}, 1);
 }
 
-struct StoredShortlist {
+struct NewShortlist {
   std::optional<Shortlist> list;
   std::string bytes;
 };
 
 // What --shortlist asks for, or else that of the model.
-StoredShortlist stored_shortlist(const ConvertSpec& spec, const ModelDirectory& directory) {
+NewShortlist new_shortlist(const ConvertSpec& spec, const ModelDirectory& directory) {
   const std::optional<ShortlistOptions> options = ShortlistOptions::parse(spec.search.shortlist);
   if (!options) {
-    StoredShortlist kept;
-    if (!spec.search.shortlist.empty()) return kept;
-    kept.bytes = directory.shortlist();
-    if (kept.bytes.empty()) return kept;
+    if (!spec.search.shortlist.empty() || directory.shortlist().empty()) return {};
     const VocabularyPair vocabularies = directory.load_vocabularies();
-    kept.list = Shortlist::from_bytes(kept.bytes, directory.shortlist_path(), *vocabularies.source,
-                                      *vocabularies.target);
-    log::info("shortlist {}: {} translations of source pieces", directory.shortlist_path(),
-              kept.list->size());
-    return kept;
+    return {stored_shortlist(directory, *vocabularies.source, *vocabularies.target),
+            directory.shortlist()};
   }
   directory.require(Task::translation);
   const VocabularyPair vocabularies = directory.load_vocabularies();
   const Vocabulary &source = *vocabularies.source, &target = *vocabularies.target;
-  StoredShortlist stored;
+  NewShortlist stored;
   stored.list = Shortlist::load(*options, source, target);
   stored.bytes = stored.list->bytes(source, target);
   log::info("shortlist {}: {} translations of source pieces", options->path, stored.list->size());
@@ -75,10 +70,11 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
   shortlist.help = "shortlist to store in the new directory, where it is used by default";
   shortlist.unset = "that of the model, if it has one";
   shortlist.metavar = "FILE [FIRST [BEST [PRUNE]]]|off";
-  const config::IdleRule unchecked = [&spec] {
-    return spec.no_check          ? "no-check is on"
-           : needs_no_check(spec) ? "weights in float32 without a new shortlist are not checked"
-                                  : "";
+  const config::IdleRule exact = [&spec] {
+    return needs_no_check(spec) ? "weights in float32 without a new shortlist are not checked" : "";
+  };
+  const config::IdleRule unchecked = [&spec, exact] {
+    return spec.no_check ? "no-check is on" : exact();
   };
   config::named(search, "beam-size").idle_rule = unchecked;
   return joined(
@@ -93,11 +89,7 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
                 .one_of({"int8", "bfloat16", "float32"}),
             Option("check", &spec.check,
                    "text for the check: source and reference; one for a language model")
-                .idle_when([&spec] {
-                  return needs_no_check(spec)
-                             ? "weights in float32 without a new shortlist are not checked"
-                             : "";
-                })
+                .idle_when(exact)
                 .unset_means("the stored development set")
                 .meta("FILE"),
             Option("no-check", &spec.no_check, "write the model unchecked"),
@@ -129,7 +121,7 @@ void convert(const ConvertSpec& spec) {
          spec.model, precision_name(directory.weights()), name_of(spec.precision));
   check_outputs({{}, {spec.model}}, {{"output", spec.output}});
   expect_new(spec.output);
-  const StoredShortlist shortlist = stored_shortlist(spec, directory);
+  const NewShortlist shortlist = new_shortlist(spec, directory);
   nlohmann::ordered_json info{{"converted-to", name_of(spec.precision)}};
   if (!spec.no_check && !needs_no_check(spec))
     info["check"] = is_text

@@ -6,6 +6,7 @@
 #include "app/explain/explanation.h"
 #include "app/files/line_input.h"
 #include "app/files/outputs.h"
+#include "app/files/stored_shortlist.h"
 #include "app/page.h"
 #include "config/fields.h"
 #include "core/error.h"
@@ -13,7 +14,6 @@
 #include "core/nlohmann.h"
 #include "model/directory/loaded_model.h"
 #include "search/batch_translator.h"
-#include "search/beam/shortlist.h"
 
 #include <cstdint>
 #include <memory>
@@ -86,12 +86,10 @@ class Translations {
     BatchTranslatorOptions options = translator_options(spec.search, context.cpu);
     options.context_sentences = model->model().spec().context_sentences;
     const ModelDirectory directory = ModelDirectory::open(spec.model);
-    const std::string list = context.backend->host_memory ? directory.shortlist() : "";
-    if (!list.empty()) {
-      shortlist_ = Shortlist::from_bytes(list, directory.shortlist_path(),
-                                         model->source_vocabulary(), model->target_vocabulary());
-      options.search.shortlist = &*shortlist_;
-    }
+    if (context.backend->host_memory)
+      shortlist_ =
+          stored_shortlist(directory, model->source_vocabulary(), model->target_vocabulary());
+    if (shortlist_) options.search.shortlist = &*shortlist_;
     translator_.emplace(model->scorer(), model->source_vocabulary(), model->target_vocabulary(),
                         options);
   }

@@ -2,15 +2,14 @@
 
 #include "app/files/line_input.h"
 #include "app/files/outputs.h"
+#include "app/files/stored_shortlist.h"
 #include "app/progress.h"
-#include "core/file.h"
 #include "core/log.h"
 #include "core/number_text.h"
 #include "model/directory/model_directory.h"
 #include "search/stream.h"
 
 #include <algorithm>
-#include <filesystem>
 
 namespace nmt::app {
 namespace {
@@ -81,21 +80,16 @@ OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& tit
 void OpenTranslator::load_shortlist(const TranslateSpec& spec) {
   const LoadedEnsemble& models = models_->inference.models;
   const Vocabulary &source = models.source_vocabulary(), &target = models.target_vocabulary();
-  std::string path;
   if (const auto options = ShortlistOptions::parse(spec.search.shortlist)) {
-    path = options->path;
     shortlist_ = Shortlist::load(*options, source, target);
+    log::info("shortlist {}: {} translations of source pieces", options->path, shortlist_->size());
   } else if (spec.search.shortlist.empty() && spec.models.models.size() == 1) {
-    path = ModelDirectory::shortlist_path(spec.models.models.front());
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) return;
-    if (models_->inference.compute.cuda())
-      return log::info("{} is for the CPU, and not used on a GPU", path);
-    shortlist_ = Shortlist::from_bytes(read_file(path), path, source, target);
-  } else {
-    return;
+    const ModelDirectory directory = ModelDirectory::open(spec.models.models.front());
+    if (!models_->inference.compute.cuda())
+      shortlist_ = stored_shortlist(directory, source, target);
+    else if (!directory.shortlist().empty())
+      log::info("{} is for the CPU, and not used on a GPU", directory.shortlist_path());
   }
-  log::info("shortlist {}: {} translations of source pieces", path, shortlist_->size());
 }
 
 void OpenTranslator::open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions options) {
