@@ -54,18 +54,22 @@ std::vector<LineTranslation> TextTranslator::translate(std::span<const std::stri
   return translations;
 }
 
+TextTranslator::MarkedLines TextTranslator::marked(std::span<const std::string> lines) const {
+  MarkedLines all;
+  for (const std::string& line : lines) {
+    all.spans.push_back(spans_of(line));
+    all.plain.push_back(without_markers(line, all.spans.back()));
+  }
+  return all;
+}
+
 std::vector<LineTranslation> TextTranslator::as_written(
     std::span<const std::string> lines, std::int64_t first_line,
     std::span<const ContextSentences> contexts) {
   if (best_) return lists(lines, first_line, contexts);
   if (!rules_.preserve.any() && rules_.glossary.size() == 0)
     return guarded(translator_.translate(lines, first_line, contexts), lines);
-  std::vector<std::vector<TextSpan>> spans;
-  std::vector<std::string> plain;
-  for (const std::string& line : lines) {
-    spans.push_back(spans_of(line));
-    plain.push_back(without_markers(line, spans.back()));
-  }
+  const auto [spans, plain] = marked(lines);
   std::vector<LineTranslation> translations =
       guarded(translator_.translate(plain, first_line, contexts), plain);
   for (std::size_t i = 0; i < lines.size(); ++i)
@@ -121,21 +125,16 @@ std::vector<LineTranslation> TextTranslator::as_written(
 std::vector<LineTranslation> TextTranslator::lists(std::span<const std::string> lines,
                                                    std::int64_t first_line,
                                                    std::span<const ContextSentences> contexts) {
-  std::vector<std::vector<TextSpan>> spans;
-  std::vector<std::string> plain;
-  for (const std::string& line : lines) {
-    spans.push_back(spans_of(line));
-    plain.push_back(without_markers(line, spans.back()));
-  }
+  const auto [spans, plain] = marked(lines);
   std::vector<LineTranslation> translations = translator_.translate(plain, first_line, contexts);
   std::vector<std::size_t> refused;
   std::vector<std::string> texts;
   std::vector<ContextSentences> contexts_of_texts;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::vector<Output>& outputs = translations[i].outputs;
-    const auto breaks_rule = [&](const Output& output) {
-      return (rules_.repetition_guard && repeats(plain[i], output)) ||
-             !contains_all(output.text, spans[i]);
+    const auto breaks_rule = [&, &words = plain[i], &kept = spans[i]](const Output& output) {
+      return (rules_.repetition_guard && repeats(words, output)) ||
+             !contains_all(output.text, kept);
     };
     if (rules_.repetition_guard) translations[i].repeated = 0;
     if (plain[i] != lines[i])  // the words of the line are others

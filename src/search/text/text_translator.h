@@ -65,6 +65,12 @@ class TextTranslator : public LineTranslator {
   std::vector<LineTranslation> as_written(std::span<const std::string> lines,
                                           std::int64_t first_line,
                                           std::span<const ContextSentences> contexts);
+  /// The spans of lines, and the lines without their markers.
+  struct MarkedLines {
+    std::vector<std::vector<TextSpan>> spans;
+    std::vector<std::string> plain;
+  };
+  MarkedLines marked(std::span<const std::string> lines) const;
   /// The same for n-best lists that begin with the output of best_.
   std::vector<LineTranslation> lists(std::span<const std::string> lines, std::int64_t first_line,
                                      std::span<const ContextSentences> contexts);
