@@ -86,8 +86,9 @@ std::vector<LineTranslation> TextTranslator::as_written(
   std::vector<ContextSentences> contexts_of_texts;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (spans[i].empty()) continue;
-    std::erase_if(translations[i].outputs,
-                  [&](const Output& output) { return !contains_all(output.text, spans[i]); });
+    std::erase_if(translations[i].outputs, [&kept = spans[i]](const Output& output) {
+      return !contains_all(output.text, kept);
+    });
     if (!translations[i].outputs.empty()) continue;
     cuts.push_back({i, LineParts(lines[i], spans[i]), texts.size()});
     for (const LineParts::Part& part : cuts.back().parts.parts) {
