@@ -5,6 +5,7 @@
 #include "kernels/block_maximum.h"
 #include "kernels/decoding/top_k.h"
 #include "kernels/math.h"
+#include "kernels/products/blocks/cache_size.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
@@ -22,17 +23,25 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Layout of the scratch. The logits of a chunk should stay in the last-level cache until the
-// gradient of the table has read them; chunks of too few rows would read and write that gradient
-// too often. The plan depends only on the sizes, so the order of all sums is fixed.
+// Floats of the logits of a chunk. They should stay in the last-level cache until the gradient of
+// the table has read them. Each chunk reads the table twice, and reads and writes its gradient, so
+// few large chunks are faster: a quarter of the cache, from 8 to 64 MB.
+std::int64_t cached_floats() {
+  constexpr std::int64_t least = 8 << 20, most = 64 << 20;
+  return std::clamp(third_level_cache() / 4, least, most) /
+         static_cast<std::int64_t>(sizeof(float));
+}
+
+// Layout of the scratch. The plan depends only on the sizes and the machine, so the order of all
+// sums is fixed.
 struct Plan {
   std::int64_t chunk, stride, logits, by_symbol, by_channel, losses, total;
   Plan(const Cpu& cpu, std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
-    constexpr std::int64_t cached_floats = 2 * 1024 * 1024, min_rows = 128, max_rows = 512;
+    constexpr std::int64_t min_rows = 128, max_rows = 2048;
+    static const std::int64_t cached = cached_floats();
     stride = divide_up(vocabulary, 16) * 16;
     if (stride % 1024 == 0) stride += 16;  // rows a multiple of 4 KB apart would share cache sets
-    std::int64_t fitting = cached_floats / stride;
-    fitting = fitting < min_rows ? min_rows : fitting > max_rows ? max_rows : fitting;
+    const std::int64_t fitting = std::clamp(cached / stride, min_rows, max_rows);
     chunk = divide_up(rows, divide_up(rows > 0 ? rows : 1, fitting));
     logits = 0;
     by_symbol = logits + chunk * stride;

@@ -129,8 +129,8 @@ TEST(SoftmaxLoss, EqualsDoublePrecision) {
 }
 
 TEST(SoftmaxLoss, SeveralChunksWithoutDependenceOnTheThreads) {
-  // More rows than a chunk (at most 512), and a vocabulary whose rows are 4 KB apart.
-  const Problem p(1100, 17, 1024, 0.1f, 0.5f, true);
+  // More rows than two chunks (of at most 2,048), and a vocabulary whose rows are 4 KB apart.
+  const Problem p(4200, 9, 1024, 0.1f, 0.5f, true);
   const Answer one = run(p, 1, true);
   expect_right(p, one, true);
   for (int threads : {2, 3}) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/products/blocks/block.h"
+#include "kernels/products/blocks/cache_size.h"
 #include "kernels/products/blocks/row_copies.h"
 #include "kernels/products/pairs.h"
 #include "kernels/products/product.h"
@@ -8,8 +9,6 @@
 
 #include <cstring>
 #include <type_traits>
-
-#include <unistd.h>
 
 // The part of a product that a thread computes, by tiles of one type of B: the order of tiles, and
 // whether B is packed. Everything here has internal linkage, as in tile.h.
@@ -21,14 +20,6 @@ namespace {
 constexpr std::int64_t block_floats = 160 * 1024;
 // Most rows of a transposed A that are copied at once: 2 MB in stretches of k.
 constexpr std::int64_t copied_columns = 2048;
-
-// Bytes; 1 MB where the system does not tell.
-std::int64_t second_level_cache() {
-#ifdef _SC_LEVEL2_CACHE_SIZE
-  if (const long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) return bytes;
-#endif
-  return 1024 * 1024;
-}
 
 template <class B>
 using Tile = void (*)(const TileJob<B>&);
