@@ -325,8 +325,24 @@ class InfoTest(unittest.TestCase):
             self.assertEqual(from_directory["parameters"], from_settings["parameters"])
             self.assertEqual(from_directory["parameters"]["total"], self.stored(folder / "model"))
             self.assertIn("not both", run(folder / "model", "--unit", "gru", status=2).stderr)
+            self.check_memory_of_the_training(folder, small)
         finally:
             shutil.rmtree(folder)
+
+    def check_memory_of_the_training(self, folder, small):
+        """Optimizer, average and batch are those that the model was trained with, unless they are given."""
+        run("--quiet", *small, "--train-sets", folder / "train.en", folder / "train.de", "--valid-sets", folder / "valid.en", folder / "valid.de",
+            "--model", folder / "other", "--after", "2u", "--optimizer", "sgd", "--exponential-smoothing", "0.01", "--mini-batch-words", "250",
+            tool="nmt-train")  # fmt: skip
+        told = json.loads(run(folder / "other", "--json").stdout)["memory"]["training"]
+        self.assertEqual((told["optimizer"], told["average"], told["batch"]["sentences"]), (0, told["weights"], 10))
+        told = json.loads(run(folder / "other", "--json", "--optimizer", "adagrad", "--mini-batch-words", "500").stdout)["memory"]["training"]
+        self.assertEqual((told["optimizer"], told["average"], told["batch"]["sentences"]), (told["weights"], told["weights"], 20))
+        # A published model has no state of its training.
+        for state in folder.glob("other/checkpoints/*/state.*"):
+            state.unlink()
+        told = json.loads(run(folder / "other", "--json").stdout)["memory"]["training"]
+        self.assertEqual((told["optimizer"], told["average"]), (2 * told["weights"], 0))
 
     def test_directories_of_taggers_and_classifiers(self):
         """What the directory says is what the same settings say, and the number of weights in the file."""

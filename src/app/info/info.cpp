@@ -3,10 +3,12 @@
 #include "app/common_options.h"
 #include "app/info/architecture_list.h"
 #include "app/info/task_model_info.h"
+#include "app/train/resumed_settings.h"
 #include "app/train/tasks/training_task.h"
 #include "app/train/training_text.h"
 #include "config/fields.h"
 #include "core/error.h"
+#include "core/nlohmann.h"
 #include "model/architecture.h"
 #include "model/directory/model_directory.h"
 #include "model/directory/stored_weights.h"
@@ -17,10 +19,22 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace nmt::app {
 namespace {
+
+// The settings of the training that made the model of a directory; "" where it has no state of a
+// training, as after nmt-convert.
+std::string settings_of_training(const ModelDirectory& directory) {
+  const std::optional<StoredCheckpoint> newest = directory.latest();
+  if (!newest || !std::filesystem::exists(newest->folder() + "/state.json")) return "";
+  const auto state = nlohmann::json::parse(newest->read_info(), nullptr, false);
+  return state.is_object() ? state.value("settings", "") : "";
+}
 
 // Reads the model of a directory. Settings that describe another model are errors.
 void read_directory(TrainingSpec& spec, ModelInfo& info) {
@@ -45,6 +59,11 @@ void read_directory(TrainingSpec& spec, ModelInfo& info) {
     info.target_vocabulary =
         static_cast<int>(class_names(*directory.load_vocabularies().target).size());
   info.precision = precision_name(directory.weights());
+  const std::string yaml = settings_of_training(directory);
+  if (!yaml.empty())
+    adopt(spec, yaml,
+          {"mini-batch", "mini-batch-words", "optimizer", "optimizer-params", "average-after",
+           "exponential-smoothing"});
 }
 
 int symbols_of(const DataSpec& data) {

@@ -25,6 +25,14 @@ std::string earlier_after(const std::string& yaml) {
   return read_settings(yaml).train.after;
 }
 
+void adopt(TrainingSpec& spec, const std::string& yaml, const std::vector<std::string>& names) {
+  TrainingSpec before = read_settings(yaml);
+  const std::vector<config::Option> options = fields(spec), earlier = fields(before);
+  for (std::size_t i = 0; i < options.size(); ++i)
+    if (std::ranges::find(names, options[i].name) != names.end() && !spec.is_given(options[i].name))
+      config::assign(options[i], config::values(earlier[i]), options[i].name);
+}
+
 std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::string& yaml) {
   TrainingSpec before = read_settings(yaml);
   // Older versions stored "auto" where this one stores the resolved value. An option that the older

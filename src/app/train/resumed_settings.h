@@ -13,6 +13,10 @@ namespace nmt::app {
 /// Errors (usage): as Settings::read_yaml.
 std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::string& yaml);
 
+/// Copies the stored values of these options to those that the caller did not set. `yaml`: as in
+/// take_over(), with the same errors.
+void adopt(TrainingSpec& spec, const std::string& yaml, const std::vector<std::string>& names);
+
 /// The value of --after in stored settings.
 std::string earlier_after(const std::string& yaml);
 
