@@ -3,6 +3,7 @@
 folder of the programs."""
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -119,7 +120,14 @@ with tempfile.TemporaryDirectory() as folder:
     assert err.count("does not have the labels") == 1 and told in err, (err, told)
     assert "does not have the labels" not in ok("nmt-classify", model, "--evaluate", valid)[1]
     _, err = ok("nmt-train", "--task", "classification", train, "--valid-sets", other, "--model", model + "3", "--after", "1u", *SMALL)
-    assert told in err, err
+    assert told in err and "cropped" not in err, err
+
+    # Training tells how many texts it crops, of both files.
+    long_valid = file("long.valid", f"red\t{longest} da\nred\tX red\n")
+    _, err = ok("nmt-train", "--task", "classification", train, "--valid-sets", long_valid, "--model", model + "4", "--after", "1u", *SMALL,
+                "--max-length", "3")
+    assert f"warning: {long_valid}: cropped to 1000 tokens, as by nmt-classify: 1 of 2 texts" in err, err
+    assert re.search(r"cropped to 3 pieces \(max-length\): [1-9][0-9,]* of [0-9,]+ training texts", err), err
 
     # A resumed training equals one without a break.
     whole, halves = os.path.join(folder, "whole"), os.path.join(folder, "halves")

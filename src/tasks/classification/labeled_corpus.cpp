@@ -76,7 +76,10 @@ LabeledCorpus encode(std::span<const LabeledText> examples, const Vocabulary& vo
   for (std::size_t i = 0; i < names.size(); ++i) numbers[names[i]] = static_cast<std::int32_t>(i);
   LabeledCorpus corpus;
   for (const LabeledText& example : examples) {
-    corpus.texts.push_back(encode_text(vocabulary, example.text, example.second, max_tokens));
+    std::size_t tokens = 0;
+    corpus.texts.push_back(
+        encode_text(vocabulary, example.text, example.second, max_tokens, &tokens));
+    if (tokens > max_tokens) ++corpus.cropped;
     const auto known = numbers.find(example.label);
     corpus.labels.push_back(known == numbers.end() ? kernels::no_target : known->second);
   }

@@ -30,6 +30,7 @@ Ids encode_text(const Vocabulary& vocabulary, std::string_view text, std::string
 struct LabeledCorpus {
   std::vector<Ids> texts;
   std::vector<std::int32_t> labels;  ///< from 0; kernels::no_target: unknown to the classifier
+  std::int64_t cropped = 0;          ///< number of texts that had more tokens
 };
 LabeledCorpus encode(std::span<const LabeledText> examples, const Vocabulary& vocabulary,
                      const std::vector<std::string>& names, std::size_t max_tokens);

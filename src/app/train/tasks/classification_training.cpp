@@ -152,16 +152,24 @@ void ClassificationTraining::make(const TrainingSpec& spec, const VocabularyPair
   const std::vector<std::string> names = class_names(*vocabularies.target);
   const auto max_tokens = static_cast<std::size_t>(spec.data.max_length);
   corpus_ = encode(texts_.examples, vocabulary, names, max_tokens);
+  if (corpus_.cropped > 0)
+    log::info("cropped to {} pieces (max-length): {} of {} training texts", max_tokens,
+              grouped(corpus_.cropped), grouped(std::ssize(corpus_.texts)));
   require_known_labels(spec.data.train_sets[0], names, labels_of(texts_), "text", spec.start_anew);
   if (!spec.data.valid_sets.empty())
     warn_of_unknown_labels(spec.data.valid_sets[0], names, labels_of(development_), "text");
   classifier_.emplace(spec.model, vocabulary.size(), static_cast<int>(names.size()),
                       device.context(), spec.train.seed);
   batches_.emplace(corpus_, spec.data, Share{device.ranks().rank(), device.ranks().size()});
-  validator_ = std::make_unique<ErrorRateValidator>(
-      spec.model, vocabulary.size(), names,
-      encode(development_.examples, vocabulary, names, max_classified_tokens),
-      labels_of(development_), device.compute(), stop);
+  LabeledCorpus development =
+      encode(development_.examples, vocabulary, names, max_classified_tokens);
+  if (development.cropped > 0)
+    log::warn("{}: cropped to {} tokens, as by nmt-classify: {} of {} texts",
+              spec.data.valid_sets[0], max_classified_tokens, grouped(development.cropped),
+              grouped(std::ssize(development.texts)));
+  validator_ = std::make_unique<ErrorRateValidator>(spec.model, vocabulary.size(), names,
+                                                    std::move(development), labels_of(development_),
+                                                    device.compute(), stop);
 }
 
 std::string ClassificationTraining::summary(const TrainingSpec& spec) const {
