@@ -249,12 +249,16 @@ class LanguageModelTest(unittest.TestCase):
         idle = run("nmt-info", "--task", "language-model", "--dim-emb", 12, "--dim-rnn", 12, "--dec-depth", 1, "--dim-vocabs", words, "--unit", "lstm",
                    "--upper-context=false", status=2)
         self.assertIn("without effect: upper-context (task is language-model)", idle.stderr)
+        self.assertIn("sentence-length: the memory estimate of a language model has no activations",
+                      run("nmt-info", "-m", self.dir / "i", "--sentence-length", 7, status=2).stderr)
 
     def test_convert_checks_the_perplexity(self):
         import numpy as np
         model, small = self.dir / "c", self.dir / "c8"
         self.train("c", "--unit", "gru", "--after", "200u", "--valid-freq", "100u", "--save-freq", "100u")
         self.assertIn("needs --check TEXT", run("nmt-convert", "-m", model, "-o", small, status=2).stderr)
+        self.assertIn("beam-size (language models are checked by their perplexity)",
+                      run("nmt-convert", "-m", model, "-o", small, "--check", self.valid, "--beam-size", 2, status=2).stderr)
         done = run("nmt-convert", "-m", model, "-o", small, "--check", self.valid, "--tolerance", 0, "--precision", "bfloat16", status=None)
         rises = re.search(r"\(([-+])[\d.]+ %\)", done.stderr)[1] == "+"
         self.assertEqual(done.returncode, 1 if rises else 0, done.stderr)

@@ -76,7 +76,12 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
   const config::IdleRule unchecked = [&spec, exact] {
     return spec.no_check ? "no-check is on" : exact();
   };
-  config::named(search, "beam-size").idle_rule = unchecked;
+  config::named(search, "beam-size").idle_rule = [&spec, unchecked] {
+    const std::string why = unchecked();
+    return why.empty() && ModelDirectory::task_at(spec.model) == Task::language_model
+               ? "language models are checked by their perplexity"
+               : why;
+  };
   return joined(
       {config::in_group(
            "files",

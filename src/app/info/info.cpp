@@ -194,6 +194,7 @@ void note_given(InfoSpec& spec, const config::Settings& settings) {
   note_given(spec.training, settings);
   const int level = settings.level("model");
   spec.from_directory = level > 0 && level == std::max(1, settings.level("config"));
+  spec.sentence_length_given = settings.is_set("sentence-length");
 }
 
 ModelInfo find_model(InfoSpec& spec) {
@@ -215,7 +216,12 @@ std::string info(const InfoSpec& spec, ModelInfo info) {
   for (double* dropout :
        {&info.spec.dropout_emb, &info.spec.dropout_rnn, &info.spec.dropout_readout})
     if (*dropout < 0) *dropout = 0.1;
-  if (info.spec.task != Task::translation) return task_model_info(spec, std::move(info));
+  if (info.spec.task != Task::translation) {
+    if (spec.sentence_length_given)
+      fail(ExitStatus::usage, "sentence-length: the memory estimate of {} has no activations",
+           model_of(info.spec.task));
+    return task_model_info(spec, std::move(info));
+  }
   Model model(info.spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
   info.inventory = take_inventory(model);
   const DataSpec& data = spec.training.data;

@@ -16,8 +16,9 @@ struct InfoSpec {
   bool from_directory = false;  ///< describe the model in training.train.model instead
   int labels = 0;               ///< tags or labels of a model that does not exist yet
   int sentence_length = 25;     ///< sentence length in tokens for the memory estimate
-  bool architectures = false;   ///< describe all architectures instead of a model
-  bool json = false;            ///< print JSON instead of text
+  bool sentence_length_given = false;
+  bool architectures = false;  ///< describe all architectures instead of a model
+  bool json = false;           ///< print JSON instead of text
 };
 
 /// The options of nmt-info: those of nmt-train, and its own.
