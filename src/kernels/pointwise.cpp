@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "kernels/math.h"
+#include "kernels/random/philox_words.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,43 +19,6 @@ std::int64_t rows_grain(std::int64_t width) {
   return width >= elements_grain ? 1 : elements_grain / (width > 0 ? width : 1);
 }
 
-// philox() for `lanes` consecutive counters: four arrays of words. Written over arrays, because the
-// compiler does not vectorize a loop over philox() itself.
-template <int lanes>
-void philox_lanes(std::uint64_t key, std::uint64_t first, std::uint64_t stream,
-                  std::uint32_t* words) {
-  std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
-#pragma omp simd
-  for (int i = 0; i < lanes; ++i) {
-    const std::uint64_t counter = first + static_cast<std::uint64_t>(i);
-    c0[i] = static_cast<std::uint32_t>(counter);
-    c1[i] = static_cast<std::uint32_t>(counter >> 32);
-    c2[i] = static_cast<std::uint32_t>(stream);
-    c3[i] = static_cast<std::uint32_t>(stream >> 32);
-  }
-  std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-#pragma GCC unroll 1
-  for (int round = 0; round < 10; ++round) {
-#pragma omp simd
-    for (int i = 0; i < lanes; ++i) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0[i],
-                          p1 = std::uint64_t{0xCD9E8D57u} * c2[i];
-      c0[i] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
-      c2[i] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
-      c1[i] = static_cast<std::uint32_t>(p1);
-      c3[i] = static_cast<std::uint32_t>(p0);
-    }
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  for (int i = 0; i < lanes; ++i) {
-    words[4 * i] = c0[i];
-    words[4 * i + 1] = c1[i];
-    words[4 * i + 2] = c2[i];
-    words[4 * i + 3] = c3[i];
-  }
-}
-
 // Dropout of n elements starting at mask element `first`.
 class Mask {
  public:
@@ -67,19 +31,19 @@ class Mask {
   void apply(std::int64_t first, std::int64_t n, const float* x, float* y) const {
     for (std::int64_t done = 0; done < n;) {
       const std::int64_t left = n - done + (first + done) % 4;
-      // Four AVX-512 vectors hide the latency; the rest of a short row uses one.
-      done += left > 64 ? some<64>(first + done, n - done, x + done, y + done)
+      // Fewer for the rest of a short row.
+      done += left > 32 ? some<32>(first + done, n - done, x + done, y + done)
                         : some<16>(first + done, n - done, x + done, y + done);
     }
   }
 
  private:
-  template <int lanes>
+  template <int counters>
   std::int64_t some(std::int64_t first, std::int64_t n, const float* x, float* y) const {
-    std::uint32_t words[4 * lanes];
-    philox_lanes<lanes>(key_, static_cast<std::uint64_t>(first) / 4, stream_, words);
+    std::uint32_t words[4 * counters];
+    philox_words<counters>(key_, static_cast<std::uint64_t>(first) / 4, stream_, words);
     const std::uint32_t* word = words + first % 4;
-    const std::int64_t most = 4 * lanes - first % 4, count = n < most ? n : most;
+    const std::int64_t most = 4 * counters - first % 4, count = n < most ? n : most;
     const std::uint32_t threshold = threshold_;
     const float scale = scale_;
 #pragma omp simd
