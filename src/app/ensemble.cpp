@@ -146,6 +146,8 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
            "no-spm-encode: {} and {} have different source vocabularies; give plain text instead",
            names[0], names[i]);
   }
+  if (!spec.language_model.empty())
+    ModelDirectory::open(spec.language_model).require(Task::language_model);
   if (!spec.language_model.empty() && language_model_weight_ > 0) {
     Context at = context;
     if (!precision && context.backend->low_precision_weights)

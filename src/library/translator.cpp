@@ -66,7 +66,9 @@ Attention public_attention(std::vector<float> weights, std::size_t rows) {
 }  // namespace library
 
 Translator::Impl::Impl(const app::TranslateSpec& spec)
-    : open(spec, "nmt::Translator"), shared(std::make_shared<library::SharedModels>()) {
+    : open(spec, "nmt::Translator"),
+      inputs(app::inputs_of(spec)),
+      shared(std::make_shared<library::SharedModels>()) {
   app::TranslateSpec copy = spec;
   shared->models = open.models();
   shared->directories = spec.models.models;
@@ -75,7 +77,9 @@ Translator::Impl::Impl(const app::TranslateSpec& spec)
 
 Translator::Impl::Impl(const app::TranslateSpec& spec,
                        std::shared_ptr<library::SharedModels> models)
-    : open(spec, "nmt::Translator", models->models), shared(std::move(models)) {}
+    : open(spec, "nmt::Translator", models->models),
+      inputs(app::inputs_of(spec)),
+      shared(std::move(models)) {}
 
 std::vector<Translation> Translator::Impl::translate(std::span<const std::string> lines,
                                                      DocumentContext& document, std::int64_t first,
@@ -156,7 +160,9 @@ std::int64_t Translator::translate_file(const std::string& input, const std::str
   expect_file("input", input);
   expect_file("output", output);
   app::LineInput lines(input, {});
-  app::check_outputs({{input}, impl_->shared->directories}, {{"output", output}});
+  app::JobInputs inputs = impl_->inputs;
+  inputs.files.push_back(input);
+  app::check_outputs(inputs, {{"output", output}});
   LineWriter writer(output);
   const std::lock_guard lock(impl_->shared->one_call);
   impl_->open.on_batch(library::stop_between_batches(stop));

@@ -29,6 +29,7 @@ struct Translator::Impl {
                                      std::int64_t first, const ShouldStop& stop);
 
   app::OpenTranslator open;
+  app::JobInputs inputs;
   std::shared_ptr<library::SharedModels> shared;
 };
 

@@ -31,7 +31,7 @@ void PairScorer::note_crop(std::size_t tokens, std::int64_t line, const char* si
   if (tokens <= max_length) return;
   if (totals_.cropped++ == 0)
     log::warn(
-        "the {} of line {} has {} tokens, only the first {} are scored (--max-length); further "
+        "the {} of pair {} has {} tokens, only the first {} are scored (--max-length); further "
         "cropped lines are not reported individually",
         side, line, tokens, max_length);
 }

@@ -61,7 +61,7 @@ class PairScorer {
 
   /// Scores sources[i] with targets[i], in order. A pair of two empty lines scores 0 without using
   /// the model, as in the decoder. Either side is cropped to max_length tokens; a warning names the
-  /// first such line. `contexts` of the sources: as LineTranslator::translate.
+  /// first such pair. `contexts` of the sources: as LineTranslator::translate.
   std::vector<PairScore> score(std::span<const std::string> sources,
                                std::span<const std::string> targets, std::int64_t first_line = 1,
                                std::span<const ContextSentences> contexts = {});

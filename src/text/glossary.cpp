@@ -12,6 +12,17 @@ constexpr std::size_t longest_term = 1000;  // bytes
 constexpr std::size_t most_terms = 1'000'000;
 }  // namespace
 
+namespace {
+
+std::string without_outer_spaces(std::string_view text) {
+  constexpr std::string_view spaces = " \t\r\n\v\f";
+  const std::size_t first = text.find_first_not_of(spaces);
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(spaces) + 1 - first));
+}
+
+}  // namespace
+
 Glossary Glossary::load(const std::string& path) {
   LineReader reader = LineReader::open(path);
   std::vector<std::string> lines;
@@ -30,8 +41,9 @@ Glossary Glossary::from_lines(const std::vector<std::string>& lines, const std::
     const std::string& line = lines[i];
     if (is_blank(line)) continue;
     const std::size_t tab = line.find('\t');
-    const std::string source = line.substr(0, tab);
-    const std::string target = tab == std::string::npos ? source : line.substr(tab + 1);
+    const std::string source = without_outer_spaces(line.substr(0, tab));
+    const std::string target =
+        tab == std::string::npos ? source : without_outer_spaces(line.substr(tab + 1));
     if (target.find('\t') != std::string::npos)
       fail(ExitStatus::data, "{}:{}: more than two columns; expected 'source TAB target'", name,
            i + 1);

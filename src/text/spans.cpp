@@ -20,11 +20,43 @@ bool is_letter(char c) {
 bool is_name(char c) {
   return is_letter(c) || is_digit(c) || c == '_';
 }
+bool is_ascii(char c) {
+  return static_cast<unsigned char>(c) < 0x80;
+}
 bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 bool is_in(char c, std::string_view set) {
   return set.find(c) != std::string_view::npos;
+}
+
+std::size_t code_point(std::string_view text) {  // the first one of valid UTF-8
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  if (byte(0) < 0x80) return byte(0);
+  if (byte(0) < 0xE0) return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
+  if (byte(0) < 0xF0) return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+  return 0x10000;
+}
+
+bool is_word(std::size_t point) {
+  if (point < 0x80) return is_name(static_cast<char>(point));
+  return point >= 0xC0 && point < 0x2000 && point != 0xD7 && point != 0xF7;
+}
+
+// Where the character begins that ends before `at`, which is not 0.
+std::size_t character_before(std::string_view line, std::size_t at) {
+  do --at;
+  while (at > 0 && continues_character(line[at]));
+  return at;
+}
+
+// Quotes and punctuation of other scripts than ASCII, which end a URL.
+bool ends_url(std::size_t point) {
+  return point == 0xAB || point == 0xBB || (point >= 0x2018 && point <= 0x201F) ||
+         (point >= 0x3000 && point <= 0x3011) || (point >= 0xFF01 && point <= 0xFF0F) ||
+         (point >= 0xFF1A && point <= 0xFF1F);
 }
 
 // Each function returns the end of the span that begins at `at`, or `at` where there is none.
@@ -45,6 +77,7 @@ std::size_t url_end(std::string_view line, std::size_t at) {
   std::size_t end = at + prefix;
   int open = 0;  // parentheses
   for (; end < line.size() && !is_space(line[end]) && !is_in(line[end], "<>\"`"); ++end) {
+    if (!is_ascii(line[end]) && ends_url(code_point(line.substr(end)))) break;
     if (line[end] == '(') ++open;
     if (line[end] == ')' && --open < 0) break;
   }
@@ -52,14 +85,20 @@ std::size_t url_end(std::string_view line, std::size_t at) {
   return end == at + prefix ? at : end;
 }
 
-bool is_local(char c) {
-  return is_name(c) || is_in(c, ".%+-");
+// Bytes of the character at `at` if it may be part of an address before its "@"; else 0.
+std::size_t local_bytes(std::string_view line, std::size_t at) {
+  if (is_ascii(line[at])) return is_name(line[at]) || is_in(line[at], ".%+-") ? 1 : 0;
+  if (continues_character(line[at]) || !is_word(code_point(line.substr(at)))) return 0;
+  std::size_t end = at + 1;
+  while (end < line.size() && continues_character(line[end])) ++end;
+  return end - at;
 }
 
 std::size_t email_end(std::string_view line, std::size_t at) {
-  if (!is_name(line[at]) || (at > 0 && is_local(line[at - 1]))) return at;
+  if (is_in(line[at], ".%+-") || local_bytes(line, at) == 0) return at;
+  if (at > 0 && local_bytes(line, character_before(line, at)) > 0) return at;
   std::size_t end = at;
-  while (end < line.size() && is_local(line[end])) ++end;
+  for (std::size_t bytes; end < line.size() && (bytes = local_bytes(line, end)) > 0;) end += bytes;
   if (end == line.size() || line[end] != '@') return at;
   const std::size_t domain = ++end;
   while (end < line.size() &&
@@ -137,29 +176,15 @@ std::size_t number_end(std::string_view line, std::size_t at) {
     else
       break;
   }
-  return end < line.size() && is_name(line[end]) ? at : end;  // "3rd", "2x"
+  return is_whole_word(line, at, end) ? end : at;  // "3rd", "2x"
 }
 
-std::size_t code_point(std::string_view text) {  // the first one of valid UTF-8
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  if (byte(0) < 0x80) return byte(0);
-  if (byte(0) < 0xE0) return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
-  if (byte(0) < 0xF0) return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
-  return 0x10000;
-}
-
-bool is_word(std::size_t point) {
-  if (point < 0x80) return is_name(static_cast<char>(point));
-  return point >= 0xC0 && point < 0x2000 && point != 0xD7 && point != 0xF7;
-}
-
+// How often the part is in the text as whole words.
 std::size_t count_of(std::string_view text, std::string_view part) {
   std::size_t count = 0;
   if (part.empty()) return 0;
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; at += part.size())
-    ++count;
+    if (is_whole_word(text, at, at + part.size())) ++count;
   return count;
 }
 
@@ -216,8 +241,11 @@ std::string without_markers(std::string_view line, const std::vector<TextSpan>& 
 bool contains_all(std::string_view translation, const std::vector<TextSpan>& spans) {
   std::map<std::pair<SpanKind, std::string_view>, std::size_t> needed;
   SpanKinds kinds;
+  const auto is_free = [](SpanKind kind) {  // text that no rule finds
+    return kind == SpanKind::marked || kind == SpanKind::term;
+  };
   for (const TextSpan& span : spans) {
-    ++needed[{span.kind, span.text}];
+    ++needed[{is_free(span.kind) ? SpanKind::marked : span.kind, span.text}];
     kinds.placeholders |= span.kind == SpanKind::placeholder;
     kinds.urls |= span.kind == SpanKind::url;
     kinds.emails |= span.kind == SpanKind::email;
@@ -226,36 +254,24 @@ bool contains_all(std::string_view translation, const std::vector<TextSpan>& spa
   const std::vector<TextSpan> found = find_spans(translation, kinds);
   for (const auto& [what, times] : needed) {
     const auto& [kind, text] = what;
-    const bool anywhere = kind == SpanKind::marked || kind == SpanKind::term;
     const std::size_t there =
-        anywhere ? count_of(translation, text)
-                 : static_cast<std::size_t>(std::count_if(found.begin(), found.end(),
-                                                          [&, k = kind, t = text](auto& span) {
-                                                            return span.kind == k && span.text == t;
-                                                          }));
+        is_free(kind) ? count_of(translation, text)
+                      : static_cast<std::size_t>(std::count_if(
+                            found.begin(), found.end(), [&, k = kind, t = text](auto& span) {
+                              return span.kind == k && span.text == t;
+                            }));
     if (there < times && !text.empty()) return false;
   }
   return true;
 }
 
 bool is_whole_word(std::string_view line, std::size_t begin, std::size_t end) {
-  std::size_t last = end, before = begin;
-  const auto step_back = [&](std::size_t at) {
-    do --at;
-    while (at > 0 && continues_character(line[at]));
-    return at;
+  const auto is_inside = [&](std::size_t at) {  // of a word
+    return is_word(code_point(line.substr(character_before(line, at)))) &&
+           is_word(code_point(line.substr(at)));
   };
-  if (begin > 0) {
-    before = step_back(begin);
-    if (is_word(code_point(line.substr(before))) && is_word(code_point(line.substr(begin))))
-      return false;
-  }
-  if (end < line.size() && end > begin) {
-    last = step_back(end);
-    if (is_word(code_point(line.substr(last))) && is_word(code_point(line.substr(end))))
-      return false;
-  }
-  return true;
+  if (begin > 0 && is_inside(begin)) return false;
+  return end == line.size() || end == begin || !is_inside(end);
 }
 
 }  // namespace nmt

@@ -39,7 +39,8 @@ std::vector<TextSpan> find_spans(std::string_view line, const SpanKinds& kinds);
 std::string without_markers(std::string_view line, const std::vector<TextSpan>& spans);
 
 /// Whether a translation contains the text of every span at least as often as `spans` does. A
-/// placeholder, URL, address or number counts only as a whole: "12" is not in "120".
+/// placeholder, URL, address or number counts only as a whole: "12" is not in "120". Marked text
+/// and terms count as whole words (is_whole_word()), and an occurrence serves one span.
 bool contains_all(std::string_view translation, const std::vector<TextSpan>& spans);
 
 /// Whether `begin` to `end` is not a part of a longer word on either side. Scripts that write

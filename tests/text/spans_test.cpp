@@ -79,6 +79,26 @@ TEST(Spans, CountsMustBeReached) {
   EXPECT_TRUE(contains_all("anything", {}));
 }
 
+TEST(Spans, MarkedTextAndTermsCountAsWholeWords) {
+  const TextSpan term{0, 3, SpanKind::term, "ein"}, marked{4, 8, SpanKind::marked, "ein"};
+  EXPECT_FALSE(contains_all("Mann mit einem Hut", {term}));
+  EXPECT_FALSE(contains_all("kein Hut", {marked}));
+  EXPECT_TRUE(contains_all("mit einem, ein", {term}));
+  EXPECT_FALSE(contains_all("nur ein Hut", {term, marked}));
+  EXPECT_TRUE(contains_all("ein (ein)", {term, marked}));
+}
+
+TEST(Spans, LettersOfOtherAlphabets) {
+  EXPECT_EQ(texts("Mail j\u00f6rg@x.de now, \u00e9.b@c.fr", {.emails = true}),
+            (Texts{"j\u00f6rg@x.de", "\u00e9.b@c.fr"}));
+  EXPECT_EQ(texts("\u9023\u7d61a@x.de", {.emails = true}), Texts{"a@x.de"});  // without spaces
+  EXPECT_EQ(texts("La 1\u00e8re fois, Men\u00fc3, 5\u500b", {.numbers = true}), Texts{"5"});
+  EXPECT_EQ(
+      texts("\u201chttp://x.de/a\u201d http://x.de/b\u3002 \u00abwww.z.fr\u00bb http://x.de/\u00c4",
+            {.urls = true}),
+      (Texts{"http://x.de/a", "http://x.de/b", "www.z.fr", "http://x.de/\u00c4"}));
+}
+
 TEST(Spans, WholeWords) {
   EXPECT_TRUE(is_whole_word("a cat", 2, 5));
   EXPECT_FALSE(is_whole_word("a cats", 2, 5));

@@ -180,6 +180,8 @@ class Conversions(unittest.TestCase):
         check = ("--check", self.home / "check.en", self.home / "planted.de")
         before = sorted(path.name for path in self.home.iterdir())
         self.refused(1, "nmt-convert", planted, self.home / "harmed", *check, says=("int8", "BLEU 100.00 in float32", "30 sentences", "0.5"))
+        self.refused(1, "nmt-convert", planted, self.home / "harmed", *check, "--check-sentences", 5,
+                     says=("over 30 sentences", "nothing was written"))
         self.assertEqual(sorted(path.name for path in self.home.iterdir()), before)
         self.convert(planted, self.home / "unharmed", "--precision", "bfloat16", *check, "--tolerance", 60)
         self.convert(planted, self.home / "harmed", "--no-check")

@@ -154,6 +154,21 @@ class Programs(unittest.TestCase):
         self.assertIn("Qxzq", self.translate(b"the lamp stands\n", "--glossary", glossary).decode())
         plain = b"".join(self.lines)
         self.assertEqual(self.translate(plain, "--preserve", "emails"), self.translate(plain))
+        # A term is a whole word of the translation, and the best of a list is the translation: terms that are words of
+        # second hypotheses only.
+        glossary.write_text("lamp \t Qxzq \n")
+        self.assertRegex(self.translate(b"the lamp\n", "--glossary", glossary).decode(), r"(^|\s)Qxzq(\s|$)")
+        lists = [line.split(" ||| ")[1] for line in self.translate(b"the lamp stands\n", "--n-best").decode().splitlines()]
+        words = set(lists[1].split()) - set(lists[0].split())
+        self.assertTrue(words, lists)
+        for word in words:
+            glossary.write_text(f"lamp\t{word}\n")
+            best = self.translate(b"the lamp stands\n", "--glossary", glossary).decode().rstrip("\n")
+            listed = self.translate(b"the lamp stands\n", "--glossary", glossary, "--n-best").decode().splitlines()
+            self.assertEqual(listed[0].split(" ||| ")[1], best)
+        # What is read is not replaced.
+        self.refused(2, "nmt-translate", "-m", self.model, "--quiet", "--glossary", glossary, "-o", glossary, says=("output",))
+        self.assertIn("lamp", glossary.read_text())
         guarded = self.translate(b"lamp\n" * 3, "--repetition-guard").decode().splitlines()
         for line in guarded:
             words = line.lower().strip(".").split()
@@ -220,6 +235,10 @@ class Programs(unittest.TestCase):
         with open(source, "rb") as file:
             redirected = subprocess.run([str(BIN / "nmt-translate"), "-m", str(self.model)], stdin=file, capture_output=True, timeout=SECONDS)
         self.assertEqual(redirected.stdout, expected)
+        repaired = run("nmt-translate", "-m", self.model, "--quiet", "--", b"\xff".decode("utf-8", "surrogateescape"))
+        self.assertIn(b"line 1 had invalid UTF-8", repaired.stderr)
+        self.refused(2, "nmt-translate", "-m", self.model, self.model, "--quiet", "--weights", "1e308", "1e308", says=("sum is not finite",))
+        self.refused(2, "nmt-translate", "-m", self.model, "--quiet", "--lm", self.home / "none", "--lm-weight", "0", says=("none",))
         first = redirected.stderr.decode().splitlines()[0]
         for word in ("cpu", "thread", "float32"):
             self.assertIn(word, first)
@@ -290,6 +309,8 @@ class Programs(unittest.TestCase):
             each = [float(x) for x in line.split(" ||| WordScores= ")[1].split()]
             tokens += len(each)
             self.assertAlmostEqual(sum(each), score, delta=1e-4)
+        for option in ("--normalize", "--length-penalty", "--coverage-penalty"):
+            self.refused(2, "nmt-score", "-m", self.model, option, "2", "--summary", "cross-entropy", *pair, says=(option[2:], "summary is given"))
         self.refused(2, "nmt-score", "-m", self.model, "--word-scores", "--summary", "--", *pair[1:3], says=["word-scores"])
         figure = lambda name: float(output_of("nmt-score", "-m", self.model, "--summary", name, *pair))
         total = -sum(scores)

@@ -317,7 +317,11 @@ def trained_model(args, name, config):
         record.write_text(done.stderr)
     int8 = args.work / f"{name}-int8"
     if not int8.exists():
-        subprocess.run([programs() / "nmt-convert", "-m", folder, "-o", int8], check=True, capture_output=True)
+        # The 100 sentences of the default are few: BLEU of a small text varies by more than the tolerance.
+        converted = subprocess.run([programs() / "nmt-convert", "-m", folder, "-o", int8, "--check-sentences", "1000"], stderr=subprocess.PIPE,
+                                   text=True)
+        if converted.returncode:
+            sys.exit(f"nmt-convert failed: {converted.stderr.strip().splitlines()[-1]}")
     speeds = [line.split(" trg tokens/s")[0].split()[-1] for line in record.read_text().splitlines() if " trg tokens/s" in line]
     return folder, int8, float(speeds[-1]) if speeds else 0.0
 

@@ -99,8 +99,8 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
                 .meta("FILE"),
             Option("no-check", &spec.no_check, "write the model unchecked"),
             Option("check-sentences", &spec.check_sentences,
-                   "sentences to check, spread evenly over the text; the first lines of a "
-                   "language model's text")
+                   "sentences to check, spread evenly over the text, and ten times as many before "
+                   "refusing; the first lines of a language model's text")
                 .range(1, 1000000)
                 .idle_when(unchecked),
             Option("tolerance", &spec.tolerance,

@@ -11,7 +11,7 @@ namespace nmt::app {
 /// Translates the sentences of the check with float32 weights, and with weights `to` and the
 /// shortlist (null: none). Returns the result for the new model's state.json: {"sentences",
 /// "bleu-float32", "bleu"}. Errors (usage, data): no sentences for the check; (failed): BLEU falls
-/// by more than the tolerance.
+/// by more than the tolerance, also over ten times as many sentences if there are more.
 nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to,
                                         const Shortlist* shortlist);
 

@@ -18,7 +18,7 @@ LineInput::LineInput(const std::string& path, const std::vector<std::string>& te
   }
   if (!path.empty()) fail(ExitStatus::usage, "input '{}' and text exclude each other", path);
   for (const std::string& text : texts) {
-    std::vector<std::string> lines = split_lines(text);
+    std::vector<std::string> lines = split_lines(text, &notes_);
     if (lines.empty()) lines.emplace_back();
     given_.insert(given_.end(), lines.begin(), lines.end());
   }
@@ -33,7 +33,10 @@ bool LineInput::next(std::string& line) {
 }
 
 void LineInput::warn() const {
-  if (reader_) reader_->notes().warn(reader_->name());
+  if (reader_)
+    reader_->notes().warn(reader_->name());
+  else
+    notes_.warn("text");
 }
 
 }  // namespace nmt::app

@@ -34,6 +34,7 @@ class LineInput : public LineSource {
  private:
   std::optional<LineReader> reader_;
   std::vector<std::string> given_;
+  LineNotes notes_;  // of the given texts
   std::int64_t lines_ = 0, bytes_ = 0;
 };
 

@@ -15,13 +15,17 @@ namespace {
 using config::Option;
 
 /// The search options that apply to scoring.
-std::vector<Option> scoring_fields(SearchSpec& spec) {
+std::vector<Option> scoring_fields(ScoreSpec& spec) {
   std::vector<Option> chosen =
       config::only({"normalize", "length-penalty", "coverage-penalty", "alignment", "max-length",
                     "mini-batch", "maxi-batch", "maxi-batch-sort"},
-                   config::fields(spec, scoring_search()));
+                   config::fields(spec.search, scoring_search()));
   for (Option& option : chosen)
     if (option.group == "search") option.group = "scoring";
+  for (const char* const name : {"normalize", "length-penalty", "coverage-penalty"})
+    config::named(chosen, name).idle_rule = [&spec] {
+      return spec.summary != Summary::none ? "summary is given" : "";
+    };
   config::named(chosen, "alignment").help = "source words or subwords each target word attends to";
   config::named(chosen, "max-length").help =
       "sentence length limit in tokens; longer sentences are cropped";
@@ -48,7 +52,10 @@ std::vector<Option> fields(ScoreSpec& spec) {
                    "target is a Moses n-best list; add the score as a feature"),
             Option("n-best-feature", &format.n_best_feature, "name of the added n-best feature")
                 .meta("NAME")
-                .idle_when([&format] { return format.n_best ? "" : "n-best is off"; }),
+                .idle_when([&spec] {
+                  if (spec.summary != Summary::none) return "summary is given";
+                  return spec.format.n_best ? "" : "n-best is off";
+                }),
             Option("word-scores", &format.word_scores, "log-probability of every piece"),
             Option("context", &spec.context,
                    "language model: a line is scored after the text before it, or alone"),
@@ -56,7 +63,7 @@ std::vector<Option> fields(ScoreSpec& spec) {
                 .range(1, 10000),
             Option("summary", &spec.summary, "one number for all pairs instead of scores")
                 .value_alone("cross-entropy")}),
-       scoring_fields(spec.search), config::decoding_fields(spec.compute)});
+       scoring_fields(spec), config::decoding_fields(spec.compute)});
 }
 
 void separate_files(ScoreSpec& spec) {

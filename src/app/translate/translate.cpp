@@ -25,7 +25,7 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
   if (statistics.cropped > 1)
     log::warn("{} lines were longer than {} tokens and cropped (--max-length)", statistics.cropped,
               spec.search.max_length);
-  if (statistics.repeating > 1)
+  if (statistics.repeating > 1 && !spec.text_rules.repetition_guard)
     log::warn("the translations of {} lines repeat a phrase {} or more times in a row",
               statistics.repeating, min_reported_repetitions);
   if (const std::int64_t parts = result.in_parts; parts > 0)
@@ -48,7 +48,8 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
 
 OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& title,
                                std::shared_ptr<OpenModels> loaded)
-    : rules_(TextRules::load(checked(spec).text_rules)),
+    : lists_(checked(spec).search.n_best),
+      rules_(TextRules::load(spec.text_rules)),
       models_(loaded ? std::move(loaded)
                      : std::make_shared<OpenModels>(title, spec.models, spec.search, spec.compute,
                                                     spec.pieces_in)) {
@@ -95,6 +96,7 @@ void OpenTranslator::load_shortlist(const TranslateSpec& spec) {
 void OpenTranslator::open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions options) {
   const Vocabulary& source = models_->inference.models.source_vocabulary();
   const Vocabulary& target = models_->inference.models.target_vocabulary();
+  options.search.n_best = false;
   lane.plain.emplace(scorer, source, target, options);
   options.search.n_best = true;
   lane.n_best.emplace(scorer, source, target, options);
@@ -123,7 +125,7 @@ void OpenTranslator::trim(int lane) {
 TranslateResult translate(const TranslateSpec& spec) {
   check(spec.models);
   LineInput input(spec.input, spec.text);
-  check_outputs({{spec.input}, spec.models.models}, {{"output", spec.output}});
+  check_outputs(inputs_of(spec), {{"output", spec.output}});
   LineWriter writer(spec.output);
   OpenTranslator open(spec, "nmt-translate");
   ProgressLine progress(spec.input);

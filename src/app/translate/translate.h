@@ -29,13 +29,17 @@ class OpenTranslator {
 
   /// For lines in memory (translate()) and for streams of lines (translate_stream), with the rules
   /// for text of the spec.
-  LineTranslator& translator() { return *whole_.best; }
+  /// and n-best lists where the spec asks for them.
+  LineTranslator& translator() { return lists_ ? n_best() : *whole_.best; }
   /// The same with n-best lists of up to beam_size hypotheses, whose best is that of translator().
   LineTranslator& n_best() { return *whole_.lists; }
-  const BatchTranslator::Statistics& statistics() const { return whole_.plain->statistics(); }
+  const BatchTranslator::Statistics& statistics() const {
+    return (lists_ ? whole_.n_best : whole_.plain)->statistics();
+  }
 
-  /// Translators for several threads: each lane is one worker. Lanes may be used at a time, but not
-  /// with translator() and n_best(). Without workers, translator() and n_best() are the only lane.
+  /// Translators for several threads, without lists: each lane is one worker. Lanes may be used at
+  /// a time, but not with translator() and n_best(). Without workers, translator() and n_best() are
+  /// the only lane.
   int lanes() const { return std::max(1, static_cast<int>(lanes_.size())); }
   LineTranslator& translator(int lane) { return *lane_at(lane).best; }
   LineTranslator& n_best(int lane) { return *lane_at(lane).lists; }
@@ -67,6 +71,7 @@ class OpenTranslator {
     return lanes_.empty() ? whole_ : lanes_[static_cast<std::size_t>(lane)];
   }
 
+  bool lists_;
   TextRules rules_;
   std::shared_ptr<OpenModels> models_;
   std::optional<Shortlist> shortlist_;

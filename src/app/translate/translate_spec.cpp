@@ -3,6 +3,7 @@
 #include "app/common_options.h"
 #include "config/fields.h"
 #include "core/error.h"
+#include "search/beam/shortlist.h"
 
 namespace nmt::app {
 
@@ -40,6 +41,14 @@ std::vector<config::Option> fields(TranslateSpec& spec) {
             Option("no-spm-decode", &spec.pieces_out, "output as pieces of the vocabulary")}),
        config::fields(spec.search), fusion_fields(spec.models), fields(spec.text_rules),
        config::decoding_fields(spec.compute)});
+}
+
+JobInputs inputs_of(const TranslateSpec& spec) {
+  JobInputs inputs{{spec.input, spec.text_rules.glossary}, spec.models.models};
+  if (const auto shortlist = ShortlistOptions::parse(spec.search.shortlist))
+    inputs.files.push_back(shortlist->path);
+  if (!spec.models.language_model.empty()) inputs.models.push_back(spec.models.language_model);
+  return inputs;
 }
 
 void check(const TranslateSpec& spec) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/ensemble.h"
+#include "app/files/outputs.h"
 #include "config/option.h"
 #include "config/specs.h"
 #include "search/text/text_rules.h"
@@ -26,6 +27,8 @@ struct TranslateSpec {
   std::string output;             ///< "" and "-": standard output
 };
 
+/// What a translation reads: input, glossary and shortlist; the models.
+JobInputs inputs_of(const TranslateSpec& spec);
 /// --preserve, --glossary and --repetition-guard.
 std::vector<config::Option> fields(TextSpec& spec);
 /// The options of nmt-translate.

@@ -142,6 +142,7 @@ EnsembleScorer::EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Comb
            "ensemble: a language model is added to log-probabilities, not to probabilities");
     if (!member.added) sum += member.weight;
   }
+  if (!std::isfinite(sum)) fail(ExitStatus::usage, "weights: their sum is not finite");
   for (Member& member : members_)
     if (!member.added) member.weight /= sum;
 }
