@@ -225,7 +225,8 @@ void Settings::place_positionals(const std::vector<std::string>& loose, std::vec
   if (at == loose.size()) return;
   std::vector<std::string> ways;
   if (!after_dashes_.empty()) ways.push_back(after_dashes_ + " follows --");
-  if (find("input")) ways.push_back("--input names a file");
+  const Entry* const input = find("input");
+  if (input && input->option.metavar.starts_with("FILE")) ways.push_back("--input names a file");
   if (ways.empty()) ways.push_back("--help lists all options");
   fail(ExitStatus::usage, "'{}': unexpected argument; {}", shown(loose[at]), fmt::join(ways, ", "));
 }

@@ -41,7 +41,11 @@ std::vector<Option> vocabularies(DataSpec& s) {
           Option("sentencepiece-max-lines", &s.sentencepiece_max_lines,
                  "evenly spaced lines to learn a vocabulary from")
               .range(1)
-              .idle_when(given),
+              .idle_when([&s, given]() -> std::string {
+                const std::string why = given();
+                return why.empty() && s.vocab_type == VocabularyKind::words ? "vocab-type is words"
+                                                                            : why;
+              }),
       });
 }
 

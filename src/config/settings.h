@@ -90,6 +90,7 @@ class Settings {
   std::string completion(const std::string& shell) const;
   std::vector<const Option*> options() const;
   /// The current values as YAML for --config: all of them (`full`), or only those that were set.
+  /// Values without effect (without_effect()) are left out.
   /// What is chosen unless it is set is a comment.
   std::string yaml(bool full = true) const;
   /// yaml() leaves these options out from now on, such as those that a task has no use for.

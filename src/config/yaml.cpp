@@ -147,9 +147,13 @@ std::string Settings::dump(Extent extent) const {
       if (option.group != group || !option.dumped || !option.sets.empty() ||
           (only_given && !is_set) || (extent == Extent::all_ranks && option.per_rank))
         continue;
+      const std::vector<std::string> words = values(option);
+      const bool is_for_a_run = only_given || extent == Extent::full;
+      if (is_for_a_run && option.idle_rule && words != option.initial &&
+          !option.idle_rule().empty())
+        continue;  // a run with that file would warn of it
       if (std::exchange(is_empty, false))
         out << YAML::Newline << YAML::Newline << YAML::Comment(group);
-      const std::vector<std::string> words = values(option);
       if (extent == Extent::full && !is_set && !option.chosen_otherwise.empty() &&
           words == option.initial) {
         out << YAML::Newline

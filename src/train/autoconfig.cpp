@@ -101,7 +101,10 @@ bool choose_attention_query(ModelSpec& model) {
 bool choose_gate_init(ModelSpec& model) {
   if (model.gate_init) return false;
   model.gate_init = usual_gate_init;
-  return true;
+  const std::vector<std::string> units = units_of(model);
+  return std::ranges::any_of(units, [&](const std::string& unit) {
+    return !unit_settings(model, unit).unit->gate_biases.empty();
+  });
 }
 
 bool choose_embedding_scale(ModelSpec& model) {

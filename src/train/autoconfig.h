@@ -56,7 +56,8 @@ void choose_save_freq(TrainSpec& train, const std::string& usual, const std::str
 /// Resolves `attention-query: auto`; returns whether it did. Without attention it is kept.
 bool choose_attention_query(ModelSpec& model);
 
-/// Resolves `gate-init: auto`; returns whether it did.
+/// Resolves `gate-init: auto`; returns whether it did, and a unit of the model has gates that start
+/// by it.
 bool choose_gate_init(ModelSpec& model);
 
 /// Resolves `embedding-scale: auto` of blocks; returns whether it did. No effect on

@@ -4,6 +4,8 @@
 #include "core/nlohmann.h"
 
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 namespace nmt::train {
 namespace {
@@ -35,6 +37,18 @@ void fields(State& s, Field&& field) {
   field("corpus", s.corpus);
   field("development", s.development);
   field("settings", s.settings);
+}
+
+// Reads a stored field. JSON has neither infinity nor NaN: a training that diverges stores null for
+// them.
+template <class Value>
+void read(const nlohmann::json& stored, Value& value) {
+  if constexpr (std::is_same_v<Value, double>)
+    if (stored.is_null()) {
+      value = std::numeric_limits<double>::quiet_NaN();
+      return;
+    }
+  stored.get_to(value);
 }
 
 // The hash of the text, with which a corpus begins.
@@ -77,19 +91,19 @@ TrainingState TrainingState::from_json(const std::string& text, const std::strin
       fail(ExitStatus::usage,
            "model: {} has averaged weights made by nmt-average; resume the original training",
            name);
-    fields(state, [&](const char* key, auto& value) { json.at(key).get_to(value); });
+    fields(state, [&](const char* key, auto& value) { read(json.at(key), value); });
     if (json.contains("epochs_before")) json.at("epochs_before").get_to(state.epochs_before);
     if (json.contains("validation_seconds"))
       json.at("validation_seconds").get_to(state.validation_seconds);
-    if (json.contains("best")) state.best = json.at("best").get<double>();
+    if (json.contains("best") && !json.at("best").is_null())
+      state.best = json.at("best").get<double>();
     if (!json.contains("best_due"))
       state.best_due = state.best;  // of an earlier version
     else if (!json.at("best_due").is_null())
       state.best_due = json.at("best_due").get<double>();
     if (json.contains("average_from"))
       state.average_from = json.at("average_from").get<std::int64_t>();
-    if (json.contains("shown_alignment"))
-      state.shown.alignment = json.at("shown_alignment").get<double>();
+    if (json.contains("shown_alignment")) read(json.at("shown_alignment"), state.shown.alignment);
     if (json.contains("alignments")) state.alignments = json.at("alignments").get<std::string>();
     if (json.contains("relative_after"))
       state.relative_after = json.at("relative_after").get<std::string>();

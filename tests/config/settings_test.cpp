@@ -37,7 +37,7 @@ struct Translate {
   Translate() {
     settings.add(fields(search)).add(decoding_fields(compute));
     settings.add({Option("model", &model, "the model").alias({"m"}),
-                  Option("input", &input, "text").alias({"i"})});
+                  Option("input", &input, "text").alias({"i"}).meta("FILE")});
     settings.positionals({"model", "input"});
   }
   explicit Translate(const std::vector<std::string>& arguments) : Translate() {

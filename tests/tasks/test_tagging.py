@@ -122,6 +122,10 @@ with tempfile.TemporaryDirectory() as folder:
     assert "span F1" in log, log
     ok("nmt-train", *common, "--model", halves, "--after", "1e")
     ok("nmt-train", *common, "--model", halves, "--after", "2e")
+    # Another limit of the length is another batching, and completed epochs count.
+    for more in (("--max-length", "5"), ("--max-length", "5", "--max-length-crop")):
+        _, log = ok("nmt-train", *[a for a in common if a != "--quiet"], "--model", halves, "--after", "2e", *more)
+        assert "already finished" in log and "the batching differs" in log and "not the checkpoint's" not in log, log
     weights = [open(os.path.join(m, "latest", "model.safetensors"), "rb").read() for m in (whole, halves)]
     assert weights[0] == weights[1]
     assert ok("nmt-tag", whole, "--evaluate", spans[1])[0].startswith("span F1 ")

@@ -108,6 +108,14 @@ class SettingsTest(TrainingCase):
         dump = self.train("d", "--dump-config").stdout  # every setting, most of them at their defaults
         (self.dir / "c.yml").write_text(dump, encoding="utf-8")
         self.assertNotIn("without effect", run("-c", self.dir / "c.yml", "--model", self.dir / "d", "--after", "2u").stderr)
+        # A dump has no choice without effect, and none is told: a unit without biases of gates.
+        done = self.train("u", "--unit", "rglru", "--dump-config")
+        self.assertNotIn("gate-init", done.stdout + done.stderr)
+        (self.dir / "c.yml").write_text(done.stdout, encoding="utf-8")
+        self.assertNotIn("without effect", run("-c", self.dir / "c.yml", "--model", self.dir / "u", "--after", "2u").stderr)
+        words = self.train("w", "--after", "2u", "--vocab-type", "words", "--sentencepiece-max-lines", "5")
+        self.assertIn("sentencepiece-max-lines (vocab-type is words)", words.stderr)
+        self.assertNotIn("--input", self.train("i", "stray", "strays", "--after", "2u", status=2).stderr)
 
 
 if __name__ == "__main__":

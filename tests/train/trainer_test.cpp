@@ -205,7 +205,17 @@ TEST(TrainingState, SurvivesJson) {
   auto older = nlohmann::json::parse(state.to_json());
   older.erase("best_due");
   EXPECT_EQ(TrainingState::from_json(older.dump(), "x").best_due, 0.1);
+  // A training that diverges.
+  state.shown.cross_entropy = std::numeric_limits<double>::infinity();
+  state.shown.alignment = state.shown.cross_entropy;
+  state.best = std::numeric_limits<double>::quiet_NaN();
+  const TrainingState diverged = TrainingState::from_json(state.to_json(), "x");
+  EXPECT_FALSE(std::isfinite(diverged.shown.cross_entropy));
+  EXPECT_FALSE(std::isfinite(diverged.shown.alignment));
+  EXPECT_FALSE(diverged.best);
+  EXPECT_EQ(diverged.position, state.position);
   EXPECT_THROW(TrainingState::from_json("{}", "x"), Error);
+  EXPECT_THROW(TrainingState::from_json("{\"updates\": null}", "x"), Error);
   EXPECT_THROW(TrainingState::from_json("{\"updates\": \"a\"}", "x"), Error);
   EXPECT_THROW(TrainingState::from_json("", "x"), Error);
 }

@@ -87,18 +87,21 @@ void TaggingTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>&
              held_out(data, std::ssize(sentences_), "sentences", choices));
   else
     development_ = app::read(data.valid_sets[0], spec.model.tagging).sentences;
-  drop_long_sentences(data);
-  for (const TaggedSentence& sentence : sentences_) words_ += std::ssize(sentence.words);
   hash_ = hash_of(sentences_);
+  drop_long_sentences(data);
+  older_hash_ = hash_of(sentences_);
+  for (const TaggedSentence& sentence : sentences_) words_ += std::ssize(sentence.words);
   development_hash_ = hash_of(development_);
   choose(spec, choices);
 }
 
 std::string TaggingTraining::batching(const TrainingSpec& spec) const {
   const DataSpec& data = spec.data;
-  return fmt::format("{} {} sentences; seed {}, mini-batch {}, mini-batch-words {}, maxi-batch {}",
-                     hash_, sentences_.size(), data.seed, data.mini_batch, data.mini_batch_words,
-                     data.maxi_batch);
+  return fmt::format(
+      "{} {} sentences{}; seed {}, mini-batch {}, mini-batch-words {}, maxi-batch {}", hash_,
+      sentences_.size(),
+      data.max_length_crop ? fmt::format(" cropped to {} words", data.max_length) : "", data.seed,
+      data.mini_batch, data.mini_batch_words, data.maxi_batch);
 }
 
 VocabularyPair TaggingTraining::make_vocabularies(const TrainingSpec& spec, train::Heartbeat&) {

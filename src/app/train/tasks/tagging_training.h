@@ -21,6 +21,7 @@ class TaggingTraining : public TrainingTask {
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
   std::string text_hash() const override { return hash_; }
+  std::string older_text_hash() const override { return older_hash_; }
   std::string batching(const TrainingSpec& spec) const override;
   std::string development_hash() const override { return development_hash_; }
   VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;
@@ -41,6 +42,7 @@ class TaggingTraining : public TrainingTask {
   std::vector<TaggedSentence> sentences_, development_;
   std::int64_t words_ = 0;  // of sentences_
   std::string hash_, development_hash_;
+  std::string older_hash_;  // without the sentences that max-length leaves out
   VocabularyPair vocabularies_;
   std::optional<WordForms> forms_;
   TaggedCorpus corpus_;
