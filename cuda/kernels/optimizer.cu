@@ -42,6 +42,8 @@ Table send(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count) {
   CudaDevice::State& state = state_of(cuda);
   const char* const bytes = reinterpret_cast<const char*>(entries.data());
   const std::size_t size = entries.size() * sizeof(Entry);
+  // A larger table moves to other memory.
+  if (state.table_contents.size() < size) state.table_contents.clear();
   void* const data = state.table.get(state, size);
   if (state.table_contents.size() != size ||
       std::memcmp(state.table_contents.data(), bytes, size) != 0) {

@@ -108,7 +108,9 @@ Owned<cublasLtMatmulDesc_t> describe(const Product& p, Precision precision) {
 
 // The greatest power of two, at most 256, that divides the address.
 std::uint32_t alignment_of(const void* data) {
-  std::uint32_t alignment = 256;
+  // No more than the arena promises: what a tensor has beyond that depends on the batches before,
+  // and the choice of an algorithm, and so the bits, must not.
+  std::uint32_t alignment = 64;
   while (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) alignment /= 2;
   return alignment;
 }

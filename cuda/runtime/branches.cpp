@@ -26,15 +26,21 @@ bool CudaDevice::fork() {
   if (branch.open) return false;
   if (!branch.stream) {
     cuda::make_current(state_->index);
-    NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&branch.stream, cudaStreamNonBlocking));
+    // The stream comes last: where it exists, the events do.
     for (cudaEvent_t* event : {&branch.forked, &branch.joined})
-      NMT_CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+      if (!*event) NMT_CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&branch.stream, cudaStreamNonBlocking));
   }
   branch.open = true;
-  cuda::queue(handle(), {cuda::a_fork}, [&] {
-    NMT_CUDA_CHECK(cudaEventRecord(branch.forked, state_->stream));
-    NMT_CUDA_CHECK(cudaStreamWaitEvent(branch.stream, branch.forked, 0));
-  });
+  try {
+    cuda::queue(handle(), {cuda::a_fork}, [&] {
+      NMT_CUDA_CHECK(cudaEventRecord(branch.forked, state_->stream));
+      NMT_CUDA_CHECK(cudaStreamWaitEvent(branch.stream, branch.forked, 0));
+    });
+  } catch (...) {
+    branch.open = false;
+    throw;
+  }
   return true;
 }
 

@@ -108,7 +108,11 @@ bool Graphs::kernel(const Launch& launch) {
   const cudaKernelNodeParams node{
       const_cast<void*>(launch.kernel),     launch.grid,      launch.block,
       static_cast<unsigned>(launch.shared), launch.arguments, nullptr};
-  NMT_CUDA_CHECK(cudaGraphExecKernelNodeSetParams(entry_->parts[part_].exec, call->node, &node));
+  const cudaError_t status =
+      cudaGraphExecKernelNodeSetParams(entry_->parts[part_].exec, call->node, &node);
+  // The notes are not those of the node then; no later call must equal them.
+  if (status != cudaSuccess) call->kernel = nullptr;
+  NMT_CUDA_CHECK(status);
   ++counts_.changed;
   return false;
 }

@@ -70,8 +70,8 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
   const DeviceChoice choice = parse_device(spec.device, "device");
   const bool wants_cudnn = spec.recurrences == RecurrenceChoice::cudnn;
   if (!selects_gpu(choice, why_)) {
-    if (spec.precision) {
-      precision_ = *spec.precision;
+    if (spec.precision || spec.stored_precision) {
+      precision_ = spec.precision ? *spec.precision : *spec.stored_precision;
     } else {
       AutomaticPrecision automatic = automatic_precision(products_, use, pool_);
       precision_ = automatic.precision;
@@ -102,11 +102,15 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
   workers_ = 1;
   // cuDNN's layers are not for bfloat16.
   const bool device_chooses = use == ComputeUse::training && !spec.precision && !wants_cudnn;
+  const bool widens = !spec.precision && spec.stored_precision == Precision::int8;
+  const Precision usual =
+      widens ? Precision::float32 : spec.stored_precision.value_or(Precision::float32);
   cuda_ = std::make_unique<CudaDevice>(
       choice.index,
-      device_chooses ? std::nullopt : std::optional(spec.precision.value_or(Precision::float32)));
+      device_chooses ? std::nullopt : std::optional(spec.precision.value_or(usual)));
   precision_ = cuda_->precision();
   if (device_chooses) precision_reason_ = "auto";
+  if (widens) precision_reason_ = "auto: int8 is for the CPU";
   cuda_->set_graphs(spec.cuda_graphs != GraphUse::off);
   if (spec.recurrences == RecurrenceChoice::persistent) cuda_->set_persistent(PersistentUse::on);
   if (spec.recurrences == RecurrenceChoice::automatic)

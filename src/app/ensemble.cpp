@@ -33,9 +33,10 @@ Compute& told(Compute& compute, const std::string& title) {
   return compute;
 }
 
-// Sets an unset precision to that of the model directories.
+// With the precision of the model directories.
 ComputeSpec resolved(ComputeSpec where, const EnsembleSpec& ensemble) {
-  where.precision = decoding_precision(where.precision, ensemble.models);
+  if (!where.precision)
+    where.stored_precision = decoding_precision(std::nullopt, ensemble.models);
   return where;
 }
 

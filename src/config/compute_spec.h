@@ -50,6 +50,9 @@ struct ComputeSpec {
   int cpu_threads = 0;
   /// None ("auto"): that of the model; in training, bfloat16 where it is faster than float32.
   std::optional<Precision> precision;
+  /// Of the weights of the model: what "auto" is in inference, but for int8 on a GPU, which is
+  /// float32 there. No option.
+  std::optional<Precision> stored_precision;
   RecurrenceChoice recurrences = RecurrenceChoice::own;
   GraphUse cuda_graphs = GraphUse::automatic;
   ProductChoice products = ProductChoice::automatic;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -181,6 +182,18 @@ ExitStatus Trainer::agree(bool& over) {
                         : ExitStatus::ok;
 }
 
+// Work that makes an arena of its own. Where the device is full, memory of the training's arena
+// that no tensor has makes room for it.
+template <class Work>
+auto Trainer::with_room(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    parts_.model.context().arena->trim();
+  }
+  return work();
+}
+
 // The largest batches once, weights untouched: what does not fit fails now, and the arena has seen
 // its largest sizes.
 void Trainer::dry_run() {
@@ -191,7 +204,7 @@ void Trainer::dry_run() {
     optimizer_.clear();
   }
   try {
-    if (parts_.validator) parts_.validator->dry_run(copy_weights());
+    if (parts_.validator) with_room([&] { parts_.validator->dry_run(copy_weights()); });
   } catch (const Interrupted&) {
     return;  // run() sees the request too
   }
@@ -294,7 +307,8 @@ void Trainer::validate(bool counts) {
   parts_.heartbeat.activity(fmt::format("validating update {}", state_.progress.updates));
   ValidationResult result;
   try {
-    result = parts_.validator->validate(copy_weights(), state_.progress);
+    result =
+        with_room([&] { return parts_.validator->validate(copy_weights(), state_.progress); });
   } catch (const Interrupted&) {
     state_.validation_due = counts;
     return;

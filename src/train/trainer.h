@@ -101,6 +101,8 @@ class Trainer {
   void download_checkpoint(Checkpoint& checkpoint);  // from the device
   void upload_checkpoint(Checkpoint& checkpoint);    // to the device
   CopyWeights copy_weights();
+  template <class Work>
+  auto with_room(const Work& work);
 
   static constexpr int bad_updates_allowed = 3;  // in a row, before an older checkpoint is taken
 

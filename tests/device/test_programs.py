@@ -90,6 +90,19 @@ class DeviceTest(unittest.TestCase):
             self.assertEqual(len(cpu), 3)
             self.assert_close(cpu, cuda, 1e-4)
 
+    def test_a_model_in_int8_is_widened(self):
+        convert = next((folder / "nmt-convert" for folder in (BIN, BIN.parent) if (folder / "nmt-convert").exists()), None)
+        if not convert:
+            self.skipTest("there is no nmt-convert beside the programs")
+        run(convert, "-m", self.dir / "cpu", "-o", self.dir / "int8", "--no-check")
+        wide = run("nmt-translate", "-m", self.dir / "int8", "-d", "cuda", "--precision", "float32", "-i", self.dir / "test.en").stdout
+        for device in ("cuda", "auto"):
+            done = run("nmt-translate", "-m", self.dir / "int8", "-d", device, "-i", self.dir / "test.en")
+            self.assertIn("float32 (auto: int8 is for the CPU)", done.stderr.splitlines()[0])
+            self.assertEqual(done.stdout, wide)
+        refused = run("nmt-translate", "-m", self.dir / "int8", "-d", "cuda", "--precision", "int8", status=2, stdin="")
+        self.assertIn("precision: int8 is for the CPU", refused.stderr)
+
     def test_rows_of_the_benchmark_are_listed_without_work_of_the_device(self):
         kernels = self.dir / "listed_kernels"
         names = run("nmt-bench", "--device", "cuda", "--list", env={"NMT_EMULATED_KERNELS": str(kernels)}).stdout.splitlines()

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <new>
 
 namespace nmt::train {
 namespace {
@@ -52,6 +53,41 @@ TEST_F(TrainerTest, AValidationAtTheEndOfARunIsSaved) {
   EXPECT_EQ(Training(spec, store, &validator)(), ExitStatus::ok);
   EXPECT_EQ(validator.at, (std::vector<std::int64_t>{8, 12}));
   EXPECT_EQ(TrainingState::from_json(*store.text, "x").validated_update, 12);
+}
+
+// A validator has an arena of its own, and a device that training has filled has no room for it.
+TEST_F(TrainerTest, AValidationWithoutMemoryIsRepeatedWithoutTheIdleMemoryOfTraining) {
+  struct Hungry : FakeValidator {
+    using FakeValidator::FakeValidator;
+    ValidationResult validate(const CopyWeights& weights, const Progress& progress) override {
+      refuse_first(validations);
+      return FakeValidator::validate(weights, progress);
+    }
+    void dry_run(const CopyWeights& weights) override {
+      refuse_first(trials);
+      FakeValidator::dry_run(weights);
+    }
+    void refuse_first(int& calls) {
+      if (calls++ % 2 == 0) throw std::bad_alloc();
+      reserved = arena->statistics().reserved;
+    }
+    const Arena* arena = nullptr;
+    int validations = 0, trials = 0;
+    std::size_t reserved = 0;  // at the last call that went on
+  };
+  FakeStore store;
+  Hungry validator({1, 2});
+  spec.valid_freq = "4u";
+  spec.after = "8u";
+  Training run(spec, store, &validator);
+  validator.arena = run.model.context().arena;
+  { const Tensor idle = run.model.context().empty({1 << 24}); }  // a chunk of its own
+  const std::size_t before = validator.arena->statistics().reserved;
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(validator.at, (std::vector<std::int64_t>{4, 8}));
+  EXPECT_EQ(validator.validations, 4);
+  EXPECT_EQ(validator.trials, 2 * validator.dry_runs);
+  EXPECT_LT(validator.reserved, before);
 }
 
 TEST_F(TrainerTest, AnInterruptedValidationIsRepeated) {

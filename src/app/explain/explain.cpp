@@ -75,9 +75,9 @@ class Translations {
  public:
   Translations(const ExplainSpec& spec, LoadedModel& explained, const Context& context) {
     ComputeSpec where = spec.compute;
-    where.precision = decoding_precision({}, {spec.model});
+    where.stored_precision = decoding_precision({}, {spec.model});
     LoadedModel* model = &explained;
-    if (where.precision != Precision::float32) {
+    if (where.stored_precision != Precision::float32) {
       compute_.emplace(where);
       arena_ = compute_->new_arena();
       own_ = LoadedModel::load(spec.model, compute_->context(*arena_));

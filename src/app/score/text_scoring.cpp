@@ -155,7 +155,7 @@ void score_text(const ScoreSpec& spec) {
   check_outputs({spec.files, models}, {{"output", spec.output}});
   LineWriter writer(spec.output);
   ComputeSpec where = spec.compute;
-  where.precision = decoding_precision(where.precision, models);
+  if (!where.precision) where.stored_precision = decoding_precision(std::nullopt, models);
   Compute compute(where);
   log::info("{}", compute.describe("nmt-score"));
   const std::unique_ptr<Arena> arena = compute.new_arena();
