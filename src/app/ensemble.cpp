@@ -35,8 +35,7 @@ Compute& told(Compute& compute, const std::string& title) {
 
 // With the precision of the model directories.
 ComputeSpec resolved(ComputeSpec where, const EnsembleSpec& ensemble) {
-  if (!where.precision)
-    where.stored_precision = decoding_precision(std::nullopt, ensemble.models);
+  if (!where.precision) where.stored_precision = decoding_precision(std::nullopt, ensemble.models);
   return where;
 }
 

@@ -43,8 +43,8 @@ std::string without_markers(std::string_view line, const std::vector<TextSpan>& 
 /// and terms count as whole words (is_whole_word()), and an occurrence serves one span.
 bool contains_all(std::string_view translation, const std::vector<TextSpan>& spans);
 
-/// Whether `begin` to `end` is not a part of a longer word on either side. Scripts that write
-/// without spaces (from U+2E80 on) have no words in this sense.
+/// Whether `begin` to `end` is not a part of a longer word on either side. Characters from U+2000
+/// on have no words in this sense: punctuation, and scripts that write without spaces.
 bool is_whole_word(std::string_view line, std::size_t begin, std::size_t end);
 
 }  // namespace nmt

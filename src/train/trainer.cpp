@@ -307,8 +307,7 @@ void Trainer::validate(bool counts) {
   parts_.heartbeat.activity(fmt::format("validating update {}", state_.progress.updates));
   ValidationResult result;
   try {
-    result =
-        with_room([&] { return parts_.validator->validate(copy_weights(), state_.progress); });
+    result = with_room([&] { return parts_.validator->validate(copy_weights(), state_.progress); });
   } catch (const Interrupted&) {
     state_.validation_due = counts;
     return;

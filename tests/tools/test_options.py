@@ -21,7 +21,7 @@ SPREAD = {"noise", "src", "tgt", "unit", "dropout", "after-epochs", "after-batch
 FOREIGN = {"emulated",  # of scripts/bench/gpu_check.sh
            "beam", "width", "vocabulary", "sentences", "steps", "layers", "totals",  # of step_counts
            "preset", "build", "install", "prefix", "test-dir", "target", "gtest", "no-install-recommends", "tool", "stat", "help", "version", "cflags", "libs",
-           "allow-run-as-root", "oversubscribe", "host", "mca", "mpi", "bind-to",  # of mpirun and srun
+           "allow-run-as-root", "oversubscribe", "host", "mca", "mpi", "bind-to", "gpu-bind",  # of mpirun and srun
            "read-only", "cap-drop",  # of podman
            "vary", "no-diffoscope"}  # of reprotest
 
