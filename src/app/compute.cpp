@@ -106,8 +106,7 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
   const Precision usual =
       widens ? Precision::float32 : spec.stored_precision.value_or(Precision::float32);
   cuda_ = std::make_unique<CudaDevice>(
-      choice.index,
-      device_chooses ? std::nullopt : std::optional(spec.precision.value_or(usual)));
+      choice.index, device_chooses ? std::nullopt : std::optional(spec.precision.value_or(usual)));
   precision_ = cuda_->precision();
   if (device_chooses) precision_reason_ = "auto";
   if (widens) precision_reason_ = "auto: int8 is for the CPU";
