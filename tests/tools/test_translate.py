@@ -253,6 +253,12 @@ class Programs(unittest.TestCase):
         for i in range(0, 12, 3):
             scores = [float(p[3]) for p in parts[i:i + 3]]
             self.assertEqual(scores, sorted(scores, reverse=True))
+        # A cropped side is told by the number of its pair: the second source belongs to pairs 4 to 6.
+        source, listed = self.home / "two.txt", self.home / "two.nbest"
+        source.write_text("the\n" + "lamp " * 40 + "\n")
+        listed.write_text("".join(f"{i // 3} ||| die ||| F0= -1 ||| -1\n" for i in range(6)))
+        told = run("nmt-score", "-m", self.model, source, listed, "--n-best", "--max-length", "20", "--quiet").stderr.decode()
+        self.assertIn("the source of pair 4 has", told)
 
     def test_alignments_are_between_words(self):
         for kind in ("word", "subword"):
