@@ -106,10 +106,9 @@ Owned<cublasLtMatmulDesc_t> describe(const Product& p, Precision precision) {
   return owned;
 }
 
-// The greatest power of two, at most 256, that divides the address.
+// The greatest power of two, at most 64, that divides the address. The arena promises 64; what a
+// tensor has beyond that depends on the batches before, on which bits must not depend.
 std::uint32_t alignment_of(const void* data) {
-  // No more than the arena promises: what a tensor has beyond that depends on the batches before,
-  // and the choice of an algorithm, and so the bits, must not.
   std::uint32_t alignment = 64;
   while (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) alignment /= 2;
   return alignment;

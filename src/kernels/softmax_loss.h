@@ -46,7 +46,7 @@ std::int64_t softmax_loss_scratch(const Cuda&, std::int64_t rows, std::int64_t w
 
 /// Output layer, softmax, label-smoothed cross-entropy and its gradients, in chunks of rows, so
 /// that the [R,V] logits are never materialized. The order of the sums is fixed for a given pool
-/// size.
+/// size and machine.
 void softmax_loss(const Cpu&, const SoftmaxLoss&);
 void softmax_loss(const Cuda&, const SoftmaxLoss&);
 

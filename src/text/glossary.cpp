@@ -10,9 +10,6 @@ namespace nmt {
 namespace {
 constexpr std::size_t longest_term = 1000;  // bytes
 constexpr std::size_t most_terms = 1'000'000;
-}  // namespace
-
-namespace {
 
 std::string without_outer_spaces(std::string_view text) {
   constexpr std::string_view spaces = " \t\r\n\v\f";

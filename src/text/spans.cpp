@@ -77,7 +77,9 @@ std::size_t url_end(std::string_view line, std::size_t at) {
   std::size_t end = at + prefix;
   int open = 0;  // parentheses
   for (; end < line.size() && !is_space(line[end]) && !is_in(line[end], "<>\"`"); ++end) {
-    if (!is_ascii(line[end]) && ends_url(code_point(line.substr(end)))) break;
+    if (!is_ascii(line[end]) && !continues_character(line[end]) &&
+        ends_url(code_point(line.substr(end))))
+      break;
     if (line[end] == '(') ++open;
     if (line[end] == ')' && --open < 0) break;
   }

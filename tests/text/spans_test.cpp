@@ -97,6 +97,8 @@ TEST(Spans, LettersOfOtherAlphabets) {
       texts("\u201chttp://x.de/a\u201d http://x.de/b\u3002 \u00abwww.z.fr\u00bb http://x.de/\u00c4",
             {.urls = true}),
       (Texts{"http://x.de/a", "http://x.de/b", "www.z.fr", "http://x.de/\u00c4"}));
+  // The second byte of the letter and the "k" are not a quote.
+  EXPECT_EQ(texts("http://x.de/\u00c2k", {.urls = true}), Texts{"http://x.de/\u00c2k"});
 }
 
 TEST(Spans, WholeWords) {

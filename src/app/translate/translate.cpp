@@ -48,7 +48,7 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
 
 OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& title,
                                std::shared_ptr<OpenModels> loaded)
-    : lists_(checked(spec).search.n_best),
+    : wants_lists_(checked(spec).search.n_best),
       rules_(TextRules::load(spec.text_rules)),
       models_(loaded ? std::move(loaded)
                      : std::make_shared<OpenModels>(title, spec.models, spec.search, spec.compute,

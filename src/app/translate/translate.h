@@ -28,13 +28,12 @@ class OpenTranslator {
   OpenTranslator& operator=(const OpenTranslator&) = delete;
 
   /// For lines in memory (translate()) and for streams of lines (translate_stream), with the rules
-  /// for text of the spec.
-  /// and n-best lists where the spec asks for them.
-  LineTranslator& translator() { return lists_ ? n_best() : *whole_.best; }
+  /// for text and, where it asks for them, the n-best lists of the spec.
+  LineTranslator& translator() { return wants_lists_ ? n_best() : *whole_.best; }
   /// The same with n-best lists of up to beam_size hypotheses, whose best is that of translator().
   LineTranslator& n_best() { return *whole_.lists; }
   const BatchTranslator::Statistics& statistics() const {
-    return (lists_ ? whole_.n_best : whole_.plain)->statistics();
+    return (wants_lists_ ? whole_.n_best : whole_.plain)->statistics();
   }
 
   /// Translators for several threads, without lists: each lane is one worker. Lanes may be used at
@@ -71,7 +70,7 @@ class OpenTranslator {
     return lanes_.empty() ? whole_ : lanes_[static_cast<std::size_t>(lane)];
   }
 
-  bool lists_;
+  bool wants_lists_;
   TextRules rules_;
   std::shared_ptr<OpenModels> models_;
   std::optional<Shortlist> shortlist_;

@@ -16,7 +16,6 @@ namespace {
 #if defined(__AVX512F__)
 using WideLanes = std::uint64_t __attribute__((vector_size(64)));
 constexpr WideLanes lane_numbers{0, 1, 2, 3, 4, 5, 6, 7};
-constexpr int side_by_side = 2;  // vectors of each word, which hide the latency
 [[gnu::always_inline]] inline WideLanes multiply_lower_halves(WideLanes a, WideLanes b) {
   // The full mask avoids a false warning, as in vector.h.
   return reinterpret_cast<WideLanes>(
@@ -32,7 +31,6 @@ constexpr int side_by_side = 2;  // vectors of each word, which hide the latency
 #else
 using WideLanes = std::uint64_t __attribute__((vector_size(32)));
 constexpr WideLanes lane_numbers{0, 1, 2, 3};
-constexpr int side_by_side = 2;
 [[gnu::always_inline]] inline WideLanes multiply_lower_halves(WideLanes a, WideLanes b) {
   return reinterpret_cast<WideLanes>(
       _mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
@@ -45,6 +43,8 @@ constexpr int side_by_side = 2;
   std::memcpy(to + 8, &high, sizeof high);
 }
 #endif
+
+constexpr int side_by_side = 2;  // vectors of each word, which hide the latency
 
 /// words[4 i .. 4 i + 3] = philox(key, first + i, stream) for i < counters, a multiple of 16. Each
 /// word has a lane of 64 bits whose upper half is ignored, so that its products need no shuffles.
