@@ -337,6 +337,10 @@ std::vector<std::string> values(const Option& option) {
   return is_auto(option) ? std::vector<std::string>{automatic} : raw_values(option);
 }
 
+std::vector<std::string> initial_values(const Option& option) {
+  return option.chosen ? std::vector<std::string>{automatic} : option.initial;
+}
+
 std::string joined_values(const Option& option) {
   const std::vector<std::string> words = values(option);
   return words.empty() ? "none" : fmt::format("{}", fmt::join(words, " "));

@@ -146,6 +146,8 @@ void assign(const Option& option, const std::vector<std::string>& words, const s
 bool accepts(const Option& option, const std::string& word);
 /// The current value as words, from which assign() restores it.
 std::vector<std::string> values(const Option& option);
+/// values() of an option that is not set.
+std::vector<std::string> initial_values(const Option& option);
 /// values() joined by spaces; "none" for an empty list.
 std::string joined_values(const Option& option);
 /// Whether the value is "auto".

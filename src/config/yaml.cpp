@@ -143,25 +143,25 @@ std::string Settings::dump(Extent extent) const {
     bool is_empty = true;
     for (const Entry& entry : entries_) {
       const Option& option = entry.option;
-      const bool is_set = entry.level > 0;
       if (option.group != group || !option.dumped || !option.sets.empty() ||
-          (only_given && !is_set) || (extent == Extent::all_ranks && option.per_rank))
+          (extent == Extent::all_ranks && option.per_rank))
         continue;
-      const std::vector<std::string> words = values(option);
-      const bool is_for_a_run = only_given || extent == Extent::full;
-      if (is_for_a_run && option.idle_rule && words != option.initial &&
-          !option.idle_rule().empty())
-        continue;  // a run with that file would warn of it
+      // A run with a file that has a value without effect would warn of it.
+      const bool is_for_a_run = only_given || extent == Extent::full,
+                 is_idle = is_for_a_run && option.idle_rule && !option.idle_rule().empty(),
+                 is_set = entry.level > 0 && !is_idle;
+      if (only_given && !is_set) continue;
+      const std::vector<std::string> words = is_idle ? initial_values(option) : values(option);
       if (std::exchange(is_empty, false))
         out << YAML::Newline << YAML::Newline << YAML::Comment(group);
       if (extent == Extent::full && !is_set && !option.chosen_otherwise.empty() &&
-          words == option.initial) {
+          words == initial_values(option)) {
         out << YAML::Newline
             << YAML::Comment(fmt::format("{}: {}", option.name, option.chosen_otherwise));
         continue;
       }
       out << YAML::Key << option.name << YAML::Value;
-      if (option.is_list() && !is_auto(option))
+      if (option.is_list() && !(option.chosen && words == initial_values(option)))
         out << YAML::Flow << words;
       else
         out << words[0];
