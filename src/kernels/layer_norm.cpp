@@ -1,15 +1,17 @@
 #include "kernels/layer_norm.h"
 
 #include "core/thread_pool.h"
+#include "kernels/recurrent/rows.h"
 #include "kernels/sums.h"
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace nmt::kernels {
 namespace {
 
-constexpr std::int64_t rows_grain = 8, columns_grain = 64;
+constexpr std::int64_t rows_grain = 8, block_rows = 64, columns_grain = 64;
 
 struct Statistics {
   float mean, scale;
@@ -58,20 +60,19 @@ void normalize_backward(std::int64_t width, const float* dy, const float* values
     dx[i] = rstd * (dy[i] * gain[i] - of_gradient - (values[i] - mean) * scale * along);
 }
 
-// The parameters' gradients of columns [begin, end) of a part from one row.
-void add_parameter_gradients(std::int64_t begin, std::int64_t end, const float* dy,
-                             const float* values, Statistics statistics, float* dgain,
-                             float* dbias) {
+// The parameters' gradients of a part from one row.
+void add_parameter_gradients(std::int64_t width, const float* dy, const float* values,
+                             Statistics statistics, float* dgain, float* dbias) {
   const float mean = statistics.mean, scale = statistics.scale;
   if (dbias) {
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) {
+    for (std::int64_t i = 0; i < width; ++i) {
       dgain[i] += dy[i] * ((values[i] - mean) * scale);
       dbias[i] += dy[i];
     }
   } else {
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) dgain[i] += dy[i] * ((values[i] - mean) * scale);
+    for (std::int64_t i = 0; i < width; ++i) dgain[i] += dy[i] * ((values[i] - mean) * scale);
   }
 }
 
@@ -102,7 +103,7 @@ void layer_norm_backward_rows(std::int64_t rows, std::int64_t planes, std::int64
   const std::int64_t stride = planes * width;
   for (std::int64_t r = 0; r < rows; ++r) {
     const float *const dy_row = dy + r * stride, *const normal_row = normal + r * stride;
-    add_parameter_gradients(0, stride, dy_row, normal_row, of_normal, dgain, dbias);
+    add_parameter_gradients(stride, dy_row, normal_row, of_normal, dgain, dbias);
     for (std::int64_t p = 0; p < planes; ++p)
       normalize_backward(width, dy_row + p * width, normal_row + p * width, of_normal,
                          rstd[r * planes + p], gain + p * width, dx + r * stride + p * width);
@@ -126,35 +127,51 @@ void layer_norm(const Cpu& cpu, std::int64_t rows, std::int64_t planes, std::int
 void layer_norm_backward(const Cpu& cpu, std::int64_t rows, std::int64_t planes, std::int64_t width,
                          const float* dy, const float* x, const float* statistics,
                          const float* gain, float* dx, float* dgain, float* dbias) {
-  const std::int64_t stride = planes * width;
-  const auto parameters = [=](std::int64_t row, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t p = begin / width; p * width < end; ++p) {
-      const std::int64_t first = std::max(begin, p * width), last = std::min(end, (p + 1) * width);
-      add_parameter_gradients(first, last, dy + row * stride, x + row * stride,
-                              read(statistics, row * planes + p), dgain, dbias);
+  // Each block of rows has its own sums, so the order of additions does not depend on the number of
+  // threads.
+  const std::int64_t stride = planes * width, blocks = (rows + block_rows - 1) / block_rows;
+  // Stores whose addresses have the lower 12 bits of later loads delay these; rows often begin at a
+  // page.
+  constexpr std::int64_t off_the_page = 256;
+  thread_local std::vector<float> memory;
+  memory.resize(
+      std::max(memory.size(), static_cast<std::size_t>(off_the_page + 2 * blocks * stride)));
+  float* const sums = memory.data() + off_the_page;
+  const auto row_backward = [=](std::int64_t row, float* dgain_sums, float* dbias_sums) {
+    for (std::int64_t p = 0; p < planes; ++p) {
+      const std::int64_t at = row * stride + p * width;
+      const Statistics of_x = read(statistics, row * planes + p);
+      // dx may be dy, so the parameters come first.
+      add_parameter_gradients(width, dy + at, x + at, of_x, dgain_sums + p * width,
+                              dbias_sums ? dbias_sums + p * width : nullptr);
+      normalize_backward(width, dy + at, x + at, of_x, of_x.scale, gain + p * width, dx + at);
     }
   };
-  const auto input = [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t part = begin * planes; part < end * planes; ++part) {
-      const Statistics of_x = read(statistics, part);
-      normalize_backward(width, dy + part * width, x + part * width, of_x, of_x.scale,
-                         gain + part % planes * width, dx + part * width);
-    }
+  const auto block_backward = [=](std::int64_t block, float* of_block) {
+    std::fill_n(of_block, dbias ? 2 * stride : stride, 0.0f);
+    for (std::int64_t row = block * block_rows; row < std::min((block + 1) * block_rows, rows);
+         ++row)
+      row_backward(row, of_block, dbias ? of_block + stride : nullptr);
   };
-  // dx may be dy, so the parameters come first: row by row while the row is in the cache.
+  const auto add_block = [=](std::int64_t begin, std::int64_t end, const float* of_block) {
+    add_floats(end - begin, of_block + begin, dgain + begin);
+    if (dbias) add_floats(end - begin, of_block + stride + begin, dbias + begin);
+  };
   if (cpu.pool->size() == 1) {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      parameters(r, 0, stride);
-      input(r, r + 1);
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      block_backward(block, sums);
+      add_block(0, stride, sums);
     }
     return;
   }
-  // Threads split columns, not rows: the order of each sum does not depend on the number of
-  // threads.
-  cpu.pool->parallel_for(stride, columns_grain, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = 0; r < rows; ++r) parameters(r, begin, end);
+  cpu.pool->parallel_for(blocks, 1, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block)
+      block_backward(block, sums + 2 * block * stride);
   });
-  cpu.pool->parallel_for(rows, rows_grain, input);
+  cpu.pool->parallel_for(stride, columns_grain, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = 0; block < blocks; ++block)
+      add_block(begin, end, sums + 2 * block * stride);
+  });
 }
 
 void residual_norm(const Cpu& cpu, const ResidualNorm& a, const Dropout& d) {

@@ -32,10 +32,14 @@ std::int64_t cached_floats() {
          static_cast<std::int64_t>(sizeof(float));
 }
 
+// Rows whose gradients are added to one sum of the bias gradient while they are in the cache. The
+// order of additions does not depend on the number of threads.
+constexpr std::int64_t bias_rows = 16;
+
 // Layout of the scratch. The plan depends only on the sizes and the machine, so the order of all
 // sums is fixed.
 struct Plan {
-  std::int64_t chunk, stride, logits, by_symbol, by_channel, losses, total;
+  std::int64_t chunk, stride, logits, by_symbol, by_channel, bias_sums, losses, total;
   Plan(const Cpu& cpu, std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
     constexpr std::int64_t min_rows = 128, max_rows = 2048;
     static const std::int64_t cached = cached_floats();
@@ -46,7 +50,8 @@ struct Plan {
     logits = 0;
     by_symbol = logits + chunk * stride;
     by_channel = by_symbol + divide_up(packed_size(cpu, width, vocabulary), 16) * 16;
-    losses = by_channel + divide_up(packed_size(cpu, vocabulary, width), 16) * 16;
+    bias_sums = by_channel + divide_up(packed_size(cpu, vocabulary, width), 16) * 16;
+    losses = bias_sums + divide_up(chunk, bias_rows) * stride;
     total = losses + 4 * divide_up(rows, 4) * 4;
   }
 };
@@ -148,12 +153,17 @@ RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double informatio
                                information};
 }
 
+void add_row(std::int64_t n, const float* from, float* to) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
+}
+
 // Logits, losses and the gradient of the readout for rows [begin, end); `logits` points to the
-// first of them.
+// first of them, `bias_sums` to the sum of the first bias_rows of them.
 void rows_forward_backward(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t begin,
                            std::int64_t end, std::int64_t stride, float* logits,
-                           const float* by_symbol, const float* by_channel, double information,
-                           RowLoss* losses) {
+                           const float* by_symbol, const float* by_channel, float* bias_sums,
+                           double information, RowLoss* losses) {
   const std::int64_t rows = end - begin, width = loss.width, vocabulary = loss.vocabulary;
   product_part({.m = rows,
                 .n = vocabulary,
@@ -165,8 +175,16 @@ void rows_forward_backward(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t
                 .ldc = stride,
                 .rounded = rounded_products(cpu)},
                0, rows, 0, vocabulary);
-  for (std::int64_t r = 0; r < rows; ++r)
-    losses[begin + r] = row_loss(loss, loss.target[begin + r], information, logits + r * stride);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float* const row = logits + r * stride;
+    losses[begin + r] = row_loss(loss, loss.target[begin + r], information, row);
+    if (!loss.dx || !loss.dbias) continue;
+    float* const sums = bias_sums + r / bias_rows * stride;
+    if (r % bias_rows == 0)
+      std::copy_n(row, vocabulary, sums);
+    else
+      add_row(vocabulary, row, sums);
+  }
   if (loss.dx)
     product_part({.m = rows,
                   .n = width,
@@ -182,8 +200,8 @@ void rows_forward_backward(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t
 
 // Adds the gradients of tokens [begin, end) over a chunk of rows that starts at `first`.
 void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first, std::int64_t rows,
-                    std::int64_t begin, std::int64_t end, std::int64_t stride,
-                    const float* logits) {
+                    std::int64_t begin, std::int64_t end, std::int64_t stride, const float* logits,
+                    const float* bias_sums) {
   product_part({.m = loss.vocabulary,
                 .n = loss.width,
                 .k = rows,
@@ -199,9 +217,8 @@ void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first,
                 .rounded = rounded_products(cpu)},
                begin, end, 0, loss.width);
   if (loss.dbias)
-    for (std::int64_t r = 0; r < rows; ++r)
-#pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) loss.dbias[i] += logits[r * stride + i];
+    for (std::int64_t block = 0; block < divide_up(rows, bias_rows); ++block)
+      add_row(end - begin, bias_sums + block * stride + begin, loss.dbias + begin);
 }
 
 }  // namespace
@@ -226,6 +243,7 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
   float* const logits = loss.scratch + plan.logits;
   float* const by_symbol = loss.scratch + plan.by_symbol;
   float* const by_channel = loss.scratch + plan.by_channel;
+  float* const bias_sums = loss.scratch + plan.bias_sums;
   RowLoss* const losses = reinterpret_cast<RowLoss*>(loss.scratch + plan.losses);
   const double information = smoothing_information(static_cast<double>(loss.smoothing), vocabulary);
   if (rows > 0) {
@@ -234,14 +252,14 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
   }
   for (std::int64_t first = 0; first < rows; first += plan.chunk) {
     const std::int64_t count = rows - first < plan.chunk ? rows - first : plan.chunk;
-    cpu.pool->parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
+    cpu.pool->parallel_for(count, bias_rows, [&](std::int64_t begin, std::int64_t end) {
       rows_forward_backward(cpu, loss, first + begin, first + end, plan.stride,
-                            logits + begin * plan.stride, by_symbol, by_channel, information,
-                            losses);
+                            logits + begin * plan.stride, by_symbol, by_channel,
+                            bias_sums + begin / bias_rows * plan.stride, information, losses);
     });
     if (loss.dx)
       cpu.pool->parallel_for(vocabulary, tile_rows, [&](std::int64_t begin, std::int64_t end) {
-        table_gradient(cpu, loss, first, count, begin, end, plan.stride, logits);
+        table_gradient(cpu, loss, first, count, begin, end, plan.stride, logits, bias_sums);
       });
   }
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -5,6 +5,7 @@
 #include "kernels/products/product_library.h"
 #include "tests/kernels/reference_values.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -173,6 +174,29 @@ TEST(GemmPacked, EqualsDoublePrecision) {
                          ldc);
         }
   }
+}
+
+// Rows of A a multiple of 2 KB apart are copied, others are read where they are.
+TEST(GemmPacked, TheBitsDoNotDependOnTheDistanceOfTheRows) {
+  ThreadPool pool(2);
+  const std::int64_t n = 77;
+  for (std::int64_t m : {1, 5, 13, 14, 60})
+    for (std::int64_t k : {3, 256, 700}) {
+      const Floats b = random_floats(n * k, 5);
+      Floats packed(static_cast<std::size_t>(packed_size(k, n)));
+      pack({&pool}, false, k, n, b.data(), n, packed.data());
+      Floats first;
+      for (std::int64_t lda : {k, k + 1, std::int64_t{1024}}) {
+        const Floats rows = random_floats(m * k, 4);
+        Floats a(static_cast<std::size_t>((m - 1) * lda + k)), c(static_cast<std::size_t>(m * n));
+        for (std::int64_t r = 0; r < m; ++r)
+          std::copy_n(rows.begin() + r * k, k, a.begin() + r * lda);
+        gemm_packed({&pool}, m, n, k, a.data(), lda, packed.data(), false, c.data(), n);
+        expect_product(false, false, m, n, k, a, lda, b, n, 0.0f, c, c, n);
+        if (lda == k) first = c;
+        EXPECT_EQ(c, first);
+      }
+    }
 }
 
 TEST(GemmPacked, ARowDependsNeitherOnItsNeighborsNorOnTheThreads) {

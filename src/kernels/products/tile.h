@@ -36,8 +36,9 @@ constexpr bool prefetches_late = (panel_width + tile_rows) * stretch * sizeof(fl
 template <class B>
 struct TileJob {
   std::int64_t depth;  ///< steps of k
-  const float* a;      ///< [rows][copied_stride], or [depth][tile_rows] along k
-  const B* b;          ///< panel p starts at b + p * panel_stride, its rows are b_step apart
+  const float* a;      ///< [rows][a_step], or [depth][tile_rows] along k
+  std::int64_t a_step;
+  const B* b;  ///< panel p starts at b + p * panel_stride, its rows are b_step apart
   std::int64_t panel_stride, b_step;
   bool accumulate;
   float* c;
@@ -56,6 +57,38 @@ struct TileJob {
 template <int rows, int panels>
 constexpr bool reads_ahead = rows > 1 && panels > 1;
 
+/// One step of k of a tile of A, moved along k. Rows that are `step` apart are read at 0 to 4 steps
+/// from every fifth row, which takes few address registers.
+template <int rows, bool along_k>
+class ColumnOfA {
+ public:
+  [[gnu::always_inline]] ColumnOfA(const float* a, std::int64_t step)
+      : step_(step), three_(3 * step), four_(4 * step) {
+#pragma GCC unroll 4
+    for (int i = 0; i < fifths; ++i) rows_[i] = a + 5 * i * step;
+  }
+  [[gnu::always_inline]] const float* row(int r) const {
+    if (along_k) return rows_[0] + r;
+    const float* const first = rows_[r / 5];
+    switch (r % 5) {
+      case 0: return first;
+      case 1: return first + step_;
+      case 2: return first + 2 * step_;
+      case 3: return first + three_;
+      default: return first + four_;
+    }
+  }
+  [[gnu::always_inline]] void move() {
+#pragma GCC unroll 4
+    for (int i = 0; i < fifths; ++i) rows_[i] += along_k ? tile_rows : 1;
+  }
+
+ private:
+  static constexpr int fifths = along_k ? 1 : (rows + 4) / 5;
+  std::int64_t step_, three_, four_;
+  const float* rows_[fifths];
+};
+
 /// C[rows, panels*panel_width] (+)= A B over `depth` steps of k. Every output is one FMA chain, k
 /// ascending. With `in_intervals`, the tile prefetches the lines `ahead` every `ahead_every` steps;
 /// without it, tiles of more than half of tile_rows do in every step if A is not along k.
@@ -64,19 +97,26 @@ void tile(const TileJob<B>& job) {
   const std::int64_t depth = job.depth, panel_stride = job.panel_stride, b_step = job.b_step,
                      ldc = job.ldc;
   const std::int64_t ahead_step = job.ahead_step, b_ahead = job.b_ahead;
-  const float *a = job.a, *ahead0 = job.ahead[0], *ahead1 = job.ahead[1];
+  const float *ahead0 = job.ahead[0], *ahead1 = job.ahead[1];
+  ColumnOfA<rows, along_k> a(job.a, job.a_step);
   const B* b = job.b;
-  float* const c = job.c;
+  float* c = job.c;
   Vector sum[rows][2 * panels];
+  const auto start = [&](const auto& value) __attribute__((always_inline)) {
+    const float* row = c;
 #pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r)
+    for (int r = 0; r < rows; ++r, row += ldc)
 #pragma GCC unroll 8
-    for (int v = 0; v < 2 * panels; ++v)
-      sum[r][v] = job.accumulate ? load(c + r * ldc + v * lanes) : broadcast(0.0f);
+      for (int v = 0; v < 2 * panels; ++v) sum[r][v] = value(row + v * lanes);
+  };
+  if (job.accumulate)
+    start([](const float* at) __attribute__((always_inline)) { return load(at); });
+  else
+    start([](const float*) __attribute__((always_inline)) { return broadcast(0.0f); });
   constexpr bool in_every_step = !in_intervals && !along_k && 2 * rows > tile_rows;
   const auto multiply = [&](std::int64_t from, std::int64_t end) __attribute__((always_inline)) {
 #pragma GCC unroll 1
-    for (std::int64_t k = from; k < end; ++k, b += b_step) {
+    for (std::int64_t k = from; k < end; ++k, b += b_step, a.move()) {
       if constexpr (in_every_step) {
         __builtin_prefetch(ahead0);
         __builtin_prefetch(ahead1);
@@ -98,7 +138,7 @@ void tile(const TileJob<B>& job) {
 #endif
 #pragma GCC unroll 16
       for (int r = 0; r < rows; ++r) {
-        const Vector left = broadcast(along_k ? a[k * tile_rows + r] : a[k + r * copied_stride]);
+        const Vector left = broadcast(*a.row(r));
 #pragma GCC unroll 8
         for (int v = 0; v < 2 * panels; ++v) sum[r][v] = multiply_add(left, right[v], sum[r][v]);
       }
@@ -120,19 +160,33 @@ void tile(const TileJob<B>& job) {
       from = stop;
     }
   };
+  const auto prefetch_row = [&](const float* row) __attribute__((always_inline)) {
+    for (int v = 0; v < 2 * panels; v += 16 / lanes) __builtin_prefetch(row + v * lanes, 1);
+  };
   std::int64_t k = 0;
   if constexpr (prefetches_late) {
-    k = depth > 48 ? depth - 48 : 0;
+    // More lines at once than a core can wait for would delay the loads of A and B.
+    constexpr bool spread = !in_intervals && 2 * rows > tile_rows;
+    constexpr std::int64_t steps_per_row = 2, last_steps = spread ? 16 + rows * steps_per_row : 48;
+    k = depth > last_steps ? depth - last_steps : 0;
     multiply_to(0, k);
+    const float* row = job.next;
+    int r = 0;
+    if constexpr (spread)
+      for (; r < rows && k + steps_per_row <= depth; ++r, k += steps_per_row, row += ldc) {
+        prefetch_row(row);
+        multiply(k, k + steps_per_row);
+      }
+    for (; r < rows; ++r, row += ldc) prefetch_row(row);
+  } else {
+    for (int r = 0; r < rows; ++r) prefetch_row(job.next + r * ldc);
   }
-  for (int r = 0; r < rows; ++r)
-    for (int v = 0; v < 2 * panels; v += 16 / lanes)
-      __builtin_prefetch(job.next + r * ldc + v * lanes, 1);
   multiply_to(k, depth);
+  asm("" : "+r"(c));  // or addresses are computed above and kept in memory
 #pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r)
+  for (int r = 0; r < rows; ++r, c += ldc)
 #pragma GCC unroll 8
-    for (int v = 0; v < 2 * panels; ++v) store(c + r * ldc + v * lanes, sum[r][v]);
+    for (int v = 0; v < 2 * panels; ++v) store(c + v * lanes, sum[r][v]);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ std::int64_t run_tile_loop(std::int64_t rounds, float* sum) {
       c[tile_rows * panel_width];
   for (float& x : a) x = 1;
   for (float& x : b) x = 1;
-  const TileJob<float> job = {depth, a, b, 0, panel_width, false, c, panel_width, c, {a, a}, 0, 0};
+  const TileJob<float> job = {depth,       a, copied_stride, b, 0, panel_width, false, c,
+                              panel_width, c, {a, a},        0, 0};
   for (std::int64_t round = 0; round < rounds; ++round) {
     tile<tile_rows, 1, false>(job);
     asm volatile("" : : "r"(a), "r"(b), "r"(c) : "memory");  // or it would be computed once

@@ -112,17 +112,17 @@ void run_edge(Tile<B> tile_function, int rows, std::int64_t columns, TileJob<B> 
 
 // One row of tiles over all panels of a block of B.
 template <class B>
-void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, const Block<B>& b,
-                   std::int64_t columns, bool accumulate, float* c, std::int64_t ldc,
-                   Ahead& ahead) {
+void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, std::int64_t a_step,
+                   const Block<B>& b, std::int64_t columns, bool accumulate, float* c,
+                   std::int64_t ldc, Ahead& ahead) {
   const Tiles<B> t = along_k ? tiles<true, B>(rows) : tiles<false, B>(rows);
   const std::int64_t whole = whole_panels(columns);
   // The rows of a B that is read in place are apart, so the hardware does not prefetch them. A
   // panel is best read as one stream by tiles that have enough FMA chains with it.
   const bool in_place = b.step != panel_width, several = in_place || rows <= 3;
   const std::int64_t b_ahead = in_place ? 8 * b.step : 0;
-  TileJob<B> job = {depth, a,   b.panels, b.panel_stride, b.step, accumulate,
-                    c,     ldc, c,        {a, a},         0,      b_ahead};
+  TileJob<B> job = {depth, a, a_step, b.panels, b.panel_stride, b.step, accumulate, c,
+                    ldc,   c, {a, a}, 0,        b_ahead};
   const auto run = [&](Tile<B> tile_function, std::int64_t width) {
     job.next = job.c + width < c + columns ? job.c + width : c + rows * ldc;
     ahead.take(job);
@@ -136,7 +136,13 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
   for (; n < whole; n += panel_width) run(t.one, panel_width);
   if (n == columns) return;
   run_edge(t.one, rows, columns - n,
-           {depth, a, b.edge, 0, panel_width, accumulate, c + n, ldc, c, {a, a}, 0, 0});
+           {depth, a, a_step, b.edge, 0, panel_width, accumulate, c + n, ldc, c, {a, a}, 0, 0});
+}
+
+// Whether tiles read rows of A where they are: not if the rows share sets of the first-level cache.
+template <class B>
+bool reads_rows_in_place(const Product& p) {
+  return !std::is_same_v<B, Pair> && !p.rounded && p.lda % 512 != 0;
 }
 
 // A group of tiles of rows for one block of B. `copied` is of copy_columns(), or room for a tile of
@@ -145,14 +151,22 @@ template <class B>
 void multiply_block(const Product& p, const RowSplit& split, Range group, const Block<B>& block,
                     Range columns, Stretch<B> stretch_, float* copied) {
   const std::int64_t k = stretch_.k();
+  const bool in_place = reads_rows_in_place<B>(p);
   for (std::int64_t t = group.begin; t < group.end; ++t) {
     const Range rows = split[t];
     Ahead ahead = {};
+    const float* a = copied;
+    std::int64_t a_step = copied_stride;
     if (!p.transpose_a) {
-      copy_rows(p, rows, stretch_, copied);
+      if (in_place) {
+        a = p.a + rows.begin * p.lda + k;
+        a_step = p.lda;
+      } else {
+        copy_rows(p, rows, stretch_, copied);
+      }
       if (t + 1 < group.end) ahead = {p.a + rows.end * p.lda + k, p.lda, rows.end - rows.begin};
     }
-    multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, stretch_.depth, copied,
+    multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, stretch_.depth, a, a_step,
                   block, columns.end - columns.begin, p.accumulate || k > 0,
                   p.c + rows.begin * p.ldc + columns.begin, p.ldc, ahead);
     if (p.transpose_a) copied += tile_rows * stretch;
@@ -214,6 +228,7 @@ void multiply_by_panels(const Product& p, const RowSplit& split, Range columns) 
         float* const c = p.c + n;
         TileJob<float> job = {.depth = depth,
                               .a = a,
+                              .a_step = copied_stride,
                               .b = panel,
                               .panel_stride = 0,
                               .b_step = panel_width,
