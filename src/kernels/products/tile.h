@@ -35,10 +35,10 @@ constexpr bool prefetches_late = (panel_width + tile_rows) * stretch * sizeof(fl
 /// Arguments of a tile. B is float32, or bfloat16, which is widened when loaded.
 template <class B>
 struct TileJob {
-  std::int64_t depth;  ///< steps of k
-  const float* a;      ///< [rows][a_step], or [depth][tile_rows] along k
-  std::int64_t a_step;
-  const B* b;  ///< panel p starts at b + p * panel_stride, its rows are b_step apart
+  std::int64_t depth;   ///< steps of k
+  const float* a;       ///< [rows][a_step], or [depth][tile_rows] along k
+  std::int64_t a_step;  ///< copied_stride `in_intervals`
+  const B* b;           ///< panel p starts at b + p * panel_stride, its rows are b_step apart
   std::int64_t panel_stride, b_step;
   bool accumulate;
   float* c;
@@ -57,36 +57,41 @@ struct TileJob {
 template <int rows, int panels>
 constexpr bool reads_ahead = rows > 1 && panels > 1;
 
-/// One step of k of a tile of A, moved along k. Rows that are `step` apart are read at 0 to 4 steps
-/// from every fifth row, which takes few address registers.
-template <int rows, bool along_k>
+/// How the elements of A lie that a tile reads in one step of k: rows at any distance, rows that
+/// were copied (copied_stride apart), or a copied column of tile_rows elements.
+enum class Rows { apart, copied, column };
+
+/// One step of k of a tile of A, moved along k. Rows at any distance are read at 0 to 4 of it from
+/// every fifth row, which takes few address registers.
+template <int rows, Rows form>
 class ColumnOfA {
  public:
-  [[gnu::always_inline]] ColumnOfA(const float* a, std::int64_t step)
-      : step_(step), three_(3 * step), four_(4 * step) {
+  [[gnu::always_inline]] ColumnOfA(const float* a, std::int64_t distance)
+      : one_(distance), three_(3 * distance), four_(4 * distance) {
 #pragma GCC unroll 4
-    for (int i = 0; i < fifths; ++i) rows_[i] = a + 5 * i * step;
+    for (int i = 0; i < bases; ++i) bases_[i] = a + 5 * i * distance;
   }
   [[gnu::always_inline]] const float* row(int r) const {
-    if (along_k) return rows_[0] + r;
-    const float* const first = rows_[r / 5];
+    if (form == Rows::column) return bases_[0] + r;
+    if (form == Rows::copied) return bases_[0] + r * copied_stride;
+    const float* const base = bases_[r / 5];
     switch (r % 5) {
-      case 0: return first;
-      case 1: return first + step_;
-      case 2: return first + 2 * step_;
-      case 3: return first + three_;
-      default: return first + four_;
+      case 0: return base;
+      case 1: return base + one_;
+      case 2: return base + 2 * one_;
+      case 3: return base + three_;
+      default: return base + four_;
     }
   }
   [[gnu::always_inline]] void move() {
 #pragma GCC unroll 4
-    for (int i = 0; i < fifths; ++i) rows_[i] += along_k ? tile_rows : 1;
+    for (int i = 0; i < bases; ++i) bases_[i] += form == Rows::column ? tile_rows : 1;
   }
 
  private:
-  static constexpr int fifths = along_k ? 1 : (rows + 4) / 5;
-  std::int64_t step_, three_, four_;
-  const float* rows_[fifths];
+  static constexpr int bases = form == Rows::apart ? (rows + 4) / 5 : 1;
+  std::int64_t one_, three_, four_;
+  const float* bases_[bases];
 };
 
 /// C[rows, panels*panel_width] (+)= A B over `depth` steps of k. Every output is one FMA chain, k
@@ -98,7 +103,8 @@ void tile(const TileJob<B>& job) {
                      ldc = job.ldc;
   const std::int64_t ahead_step = job.ahead_step, b_ahead = job.b_ahead;
   const float *ahead0 = job.ahead[0], *ahead1 = job.ahead[1];
-  ColumnOfA<rows, along_k> a(job.a, job.a_step);
+  constexpr Rows form = along_k ? Rows::column : in_intervals ? Rows::copied : Rows::apart;
+  ColumnOfA<rows, form> a(job.a, job.a_step);
   const B* b = job.b;
   float* c = job.c;
   Vector sum[rows][2 * panels];
