@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     if (settings.asks_dump().empty()) std::signal(SIGPIPE, SIG_IGN);
     app::note_given(spec, settings);
     app::PreparedTraining prepared(spec, processes);
+    if (!settings.asks_dump().empty()) spec.spread.clear();  // a dump has no shorthands
     if (app::dump_if_asked(settings.leave_out(prepared.task->idle_options())))
       return ExitStatus::ok;
     return app::train(prepared, control).status;

@@ -94,6 +94,15 @@ class TaskSettingsTest(TrainingCase):
                 self.train_task(task, "a", "--after", "2u")
                 self.assertEqual(*(weights(self.dir / f"{task} {name}") for name in "ab"))
 
+    def test_a_dump_has_no_unit_for_an_encoder_without_one(self):
+        for extent in ("full", "minimal"):
+            dump = self.train_task("translation", "a", "--type", "block", "--unit", "gru", "--encoder-mixer", "attention", "--dump-config", extent).stdout
+            path = self.dir / "dump.yml"
+            path.write_text(dump, encoding="utf-8")
+            done = run("-c", path, "--model", self.dir / f"{extent} b", "--after", "1u")
+            self.assertNotIn("without effect", done.stderr)
+            self.assertIn("dec-cell: gru", dump)
+
     def test_text_hashes_of_version_0_2_0_are_known(self):
         """They read samples of files of more than 4 MiB."""
         text = self.dir / "large.en"
