@@ -3,6 +3,7 @@
 # Does nothing if all are installed. Further packages may be named: "scripts/setup.sh chromium" also installs the browser
 # that the test of nmt-serve's web page needs; without it, the test is skipped.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0" && exit ;; esac
 
 packages=(g++ cmake ninja-build make ccache git help2man clang-format pkgconf ca-certificates python3 python3-dev python3-numpy python3-venv
           libboost-program-options-dev libboost-context-dev libyaml-cpp-dev libsentencepiece-dev libopenblas-dev libdnnl2 libfmt-dev nlohmann-json3-dev
