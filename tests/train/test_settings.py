@@ -110,7 +110,8 @@ class SettingsTest(TrainingCase):
         self.assertNotIn("without effect", run("-c", self.dir / "c.yml", "--model", self.dir / "d", "--after", "2u").stderr)
         # A dump has no choice without effect, and none is told: a unit without biases of gates.
         done = self.train("u", "--unit", "rglru", "--dump-config")
-        self.assertNotIn("gate-init", done.stdout + done.stderr)
+        self.assertIn("gate-init: auto\n", done.stdout)
+        self.assertNotIn("gate-init", done.stderr)
         (self.dir / "c.yml").write_text(done.stdout, encoding="utf-8")
         self.assertNotIn("without effect", run("-c", self.dir / "c.yml", "--model", self.dir / "u", "--after", "2u").stderr)
         words = self.train("w", "--after", "2u", "--vocab-type", "words", "--sentencepiece-max-lines", "5")
