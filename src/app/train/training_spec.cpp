@@ -153,7 +153,7 @@ void check_effects(const TrainingSpec& spec, const std::vector<std::string>& idl
     if (!spec.is_given(option.name)) continue;
     const auto is_changed = [&options](const std::string& name) {
       const config::Option& other = config::named(options, name);
-      return config::values(other) != other.initial;
+      return config::values(other) != config::initial_values(other);
     };
     if (std::any_of(option.sets.begin(), option.sets.end(), is_changed) &&
         std::none_of(option.sets.begin(), option.sets.end(), is_of_task)) {
@@ -165,7 +165,7 @@ void check_effects(const TrainingSpec& spec, const std::vector<std::string>& idl
     // --unit also sets the unit of a side that the task lacks.
     if (!spec.spread.contains(option.name) && !is_of_task(option.name))
       why = fmt::format("task is {}", name_of(spec.model.task));
-    if (why.empty() || config::values(option) == option.initial) continue;
+    if (why.empty() || config::values(option) == config::initial_values(option)) continue;
     const bool makes_model =
         option.role == config::Role::shape || option.role == config::Role::initialization;
     std::string& names = makes_model && spec.typed.contains(option.name) ? typed : idle;
