@@ -192,7 +192,10 @@ void Settings::set(Entry& entry, const std::vector<std::string>& words, const st
   for (const Option& twin : entry.twins) assign(twin, words, where, append);
   entry.given = words;
   entry.where = where;
-  entry.level = is_auto(entry.option) ? 0 : at;
+  // "auto" sets nothing, also where it is the name of an unset enumeration.
+  const bool is_default = values(entry.option) == initial_values(entry.option) &&
+                          values(entry.option) == std::vector<std::string>{automatic};
+  entry.level = is_default ? 0 : at;
   entry.said = at;
   entry.by_shorthand = false;
 }
