@@ -10,6 +10,7 @@
 #include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
 #include "kernels/products/tile.h"
+#include "kernels/recurrent/rows.h"
 #include "kernels/sums.h"
 
 #include <algorithm>
@@ -153,11 +154,6 @@ RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double informatio
                                information};
 }
 
-void add_row(std::int64_t n, const float* from, float* to) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
-}
-
 // Logits, losses and the gradient of the readout for rows [begin, end); `logits` points to the
 // first of them, `bias_sums` to the sum of the first bias_rows of them.
 void rows_forward_backward(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t begin,
@@ -183,7 +179,7 @@ void rows_forward_backward(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t
     if (r % bias_rows == 0)
       std::copy_n(row, vocabulary, sums);
     else
-      add_row(vocabulary, row, sums);
+      add_floats(vocabulary, row, sums);
   }
   if (loss.dx)
     product_part({.m = rows,
@@ -218,7 +214,7 @@ void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first,
                begin, end, 0, loss.width);
   if (loss.dbias)
     for (std::int64_t block = 0; block < divide_up(rows, bias_rows); ++block)
-      add_row(end - begin, bias_sums + block * stride + begin, loss.dbias + begin);
+      add_floats(end - begin, bias_sums + block * stride + begin, loss.dbias + begin);
 }
 
 }  // namespace
