@@ -5,6 +5,8 @@
 #include "train/autoconfig.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 #include <variant>
 
 namespace nmt::app {
@@ -17,6 +19,11 @@ TrainingSpec read_settings(const std::string& yaml) {
   settings.read_yaml(yaml, "the settings of the training so far");
   settings.read({});
   return spec;
+}
+
+// Whether the option has no effect with the other settings of its training.
+bool is_idle(const config::Option& option) {
+  return option.idle_rule && !option.idle_rule().empty();
 }
 
 }  // namespace
@@ -47,13 +54,15 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
   if (spec.is_given("attention-query")) train::choose_attention_query(spec.model);
   if (spec.is_given("positions")) train::choose_positions(spec.model, before.model.positions);
   const std::vector<config::Option> options = fields(spec), earlier = fields(before);
+  // --unit has no effect either on a side without units.
+  const std::set<std::string> spread = std::exchange(spec.spread, {});
   std::vector<train::ChangedSetting> changes;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const config::Option& option = options[i];
     if (std::holds_alternative<std::monostate>(option.target)) continue;
     const std::vector<std::string> was = config::values(earlier[i]);
     if (was == config::values(option)) continue;
-    if (spec.keeps(option)) {
+    if (spec.keeps(option) || (is_idle(option) && is_idle(earlier[i]))) {
       config::assign(option, was, option.name);
       continue;
     }
@@ -66,6 +75,7 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
                              [&](const auto& known) { return known.name == change.name; }))
       changes.push_back(std::move(change));
   }
+  spec.spread = spread;
   return changes;
 }
 
