@@ -13,8 +13,8 @@ namespace nmt::cuda {
   const bool makes_handle = name == "cublasCreate" || name == "cublasLtCreate";
   if (status == CUBLAS_STATUS_ALLOC_FAILED ||
       (status == CUBLAS_STATUS_NOT_INITIALIZED && makes_handle))
-    throw OutOfMemory(message + "; smaller batches need less");
-  NMT_FAIL("{}", message);
+    throw OutOfMemory(message);
+  fail_call(message);
 }
 
 }  // namespace nmt::cuda

@@ -53,8 +53,8 @@ inline void check(cudnnStatus_t status, const char* call) {
       fmt::format("{}: {}", name, CudnnLibrary::get().cudnnGetErrorString(status));
   if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ||
       (status == CUDNN_STATUS_NOT_INITIALIZED && name == "cudnnCreate"))
-    throw OutOfMemory(message + "; smaller batches need less");
-  NMT_FAIL("{}", message);
+    throw OutOfMemory(message);
+  fail_call(message);
 }
 
 }  // namespace nmt::cuda

@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 
+#include <string>
+
 #include <cuda_runtime.h>
 
 namespace nmt::cuda {
@@ -9,12 +11,15 @@ namespace nmt::cuda {
 /// "cudaMalloc" of "cudaMalloc(&data, bytes)", "cublasCreate" of "library.cublasCreate(&handle)".
 std::string call_name(const char* call);
 
+/// Throws an Error with the message, or DeviceLost if the device fails other calls as well.
+[[noreturn]] void fail_call(const std::string& message);
+
 inline void check(cudaError_t status, const char* call) {
   if (status == cudaErrorMemoryAllocation)
-    throw OutOfMemory(fmt::format("{}: {}; smaller batches need less", call_name(call),
-                                  cudaGetErrorString(status)));
+    throw OutOfMemory(fmt::format("{}: {}", call_name(call), cudaGetErrorString(status)));
   if (status != cudaSuccess)
-    NMT_FAIL("{}: {} ({})", call_name(call), cudaGetErrorString(status), cudaGetErrorName(status));
+    fail_call(fmt::format("{}: {} ({})", call_name(call), cudaGetErrorString(status),
+                          cudaGetErrorName(status)));
 }
 
 }  // namespace nmt::cuda

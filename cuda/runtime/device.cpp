@@ -1,3 +1,4 @@
+#include "core/device_lost.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/graph.h"
 #include "cuda/runtime/staging.h"
@@ -17,8 +18,18 @@ namespace nmt {
 namespace cuda {
 
 std::string call_name(const char* call) {
-  const std::string_view text(call), name = text.substr(0, text.find('('));
+  const std::string_view text(call), name = text.substr(0, text.find_first_of("(<"));
   return std::string(name.substr(name.find_last_of('.') + 1));  // of "library.cublasCreate" too
+}
+
+void fail_call(const std::string& message) {
+  // Errors that leave the device usable are told once; those of a corrupted context by every call.
+  cudaGetLastError();
+  std::size_t free = 0, total = 0;
+  const cudaError_t next = cudaMemGetInfo(&free, &total);
+  const bool captures = next >= cudaErrorStreamCaptureUnsupported && next <= cudaErrorCapturedEvent;
+  if (next == cudaSuccess || captures) NMT_FAIL("{}", message);
+  throw DeviceLost(message + "; this process can no longer use the GPU: start it again");
 }
 
 void make_current(int device) {
@@ -105,8 +116,7 @@ CudaDevice::Memory memory_of(const CudaDevice::State& state) {
 [[noreturn]] void refuse(const CudaDevice::State& state, std::size_t bytes) {
   const CudaDevice::Memory memory = memory_of(state);
   throw OutOfMemory(fmt::format(
-      "CUDA device {} ({}): out of memory: {:.1f} MB requested, {:.1f} of {:.1f} MB free; smaller "
-      "batches need less: --mini-batch-words, --mini-batch, --beam-size",
+      "CUDA device {} ({}): out of memory: {:.1f} MB requested, {:.1f} of {:.1f} MB free",
       state.index, state.name, static_cast<double>(bytes) / megabyte,
       static_cast<double>(memory.free) / megabyte, static_cast<double>(memory.total) / megabyte));
 }

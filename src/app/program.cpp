@@ -20,6 +20,9 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 namespace nmt::app {
 namespace {
 
@@ -83,17 +86,16 @@ void check_effects(const config::Settings& settings) {
 std::string memory_advice(const config::Settings& settings) {
   const std::vector<std::string> names = settings.names();
   std::string advice;
-  for (const char* name :
-       {"mini-batch-words", "mini-batch", "maxi-batch", "beam-size", "dim-emb", "dim-rnn"})
+  for (const char* name : {"mini-batch-words", "mini-batch", "maxi-batch", "max-length",
+                           "beam-size", "dim-emb", "dim-rnn"})
     if (std::find(names.begin(), names.end(), name) != names.end())
       advice += (advice.empty() ? "; reduce --" : ", --") + std::string(name);
-  return "out of memory" + advice;
+  return advice;
 }
 
-// `explain` completes the message of an nmt::Error.
+// `advice` completes the messages of exhausted memory, `explain` that of an nmt::Error.
 int run(const std::function<int()>& body, const std::function<void()>& on_error,
-        const std::string& out_of_memory,
-        const std::function<std::string(const std::string&)>& explain) {
+        const std::string& advice, const std::function<std::string(const std::string&)>& explain) {
   const auto leave = [&](ExitStatus status, const std::string& message) {
     if (on_error) on_error();
     return tell(status, message);
@@ -103,18 +105,27 @@ int run(const std::function<int()>& body, const std::function<void()>& on_error,
   } catch (const Error& error) {
     return leave(error.status(), explain ? explain(error.what()) : error.what());
   } catch (const OutOfMemory& error) {
-    return leave(ExitStatus::memory, error.what());
+    return leave(ExitStatus::memory, error.what() + advice);
   } catch (const std::bad_alloc&) {
-    return leave(ExitStatus::memory, out_of_memory);
+    return leave(ExitStatus::memory, "out of memory" + advice);
   } catch (const std::exception& error) {
     return leave(ExitStatus::failed, error.what());
   }
+}
+
+// A file opened where a standard descriptor is closed would take its number, and messages would be
+// written into it.
+void occupy_standard_descriptors() {
+  int descriptor = 0;
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = ::open("/dev/null", O_RDWR);
+  if (descriptor >= 0) ::close(descriptor);
 }
 
 }  // namespace
 
 int run_tool(int argc, char** argv, config::Settings& settings,
              const std::function<ExitStatus()>& body, const std::function<void()>& on_error) {
+  occupy_standard_descriptors();
   remove_temporaries_on_signals();
   report_shortened_files();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of ulimit -f fails with EFBIG
@@ -142,9 +153,8 @@ int run_tool(int argc, char** argv, config::Settings& settings,
       [&](const std::string& message) { return settings.with_source(message); });
 }
 
-int run_program(const std::function<int()>& body, const std::function<void()>& on_error,
-                const std::string& out_of_memory) {
-  return run(body, on_error, out_of_memory, {});
+int run_program(const std::function<int()>& body, const std::function<void()>& on_error) {
+  return run(body, on_error, "", {});
 }
 
 }  // namespace nmt::app

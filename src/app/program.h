@@ -34,8 +34,7 @@ void print(std::string_view text);
 
 /// Runs the body of a program, catches exceptions, and returns the exit status. An error is logged
 /// as one line on standard error, and its kind determines the status (ExitStatus). `on_error` is
-/// called before that; `out_of_memory` is the message of std::bad_alloc.
-int run_program(const std::function<int()>& body, const std::function<void()>& on_error = {},
-                const std::string& out_of_memory = "out of memory");
+/// called before that.
+int run_program(const std::function<int()>& body, const std::function<void()>& on_error = {});
 
 }  // namespace nmt::app

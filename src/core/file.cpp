@@ -192,6 +192,12 @@ void sync_directory(const std::string& path) {
     fail_with_errno(path, "sync the directory");
 }
 
+std::optional<FileIdentity> identity_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileIdentity{info.st_dev, info.st_ino};
+}
+
 std::int64_t free_bytes(const std::string& directory) {
   struct statvfs info {};
   if (::statvfs(directory.c_str(), &info) != 0)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -59,6 +60,12 @@ bool is_directory(const std::string& path);
 void make_directories(const std::string& path);
 /// Syncs the directory entries to disk (fsync). Error (failed).
 void sync_directory(const std::string& path);
+/// Which file or directory a path names: the same while it only gets other names. Null: none.
+struct FileIdentity {
+  std::uint64_t device, number;
+  bool operator==(const FileIdentity&) const = default;
+};
+std::optional<FileIdentity> identity_of(const std::string& path);
 /// Bytes available to this process on the file system of the directory.
 std::int64_t free_bytes(const std::string& directory);
 

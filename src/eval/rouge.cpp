@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <string_view>
+#include <unordered_map>
 
 namespace nmt {
 namespace {
@@ -42,12 +44,21 @@ RougeScore ngram_score(const Tokens& hypothesis, const Tokens& reference, std::s
 }
 
 std::int64_t longest_common_subsequence(const Tokens& a, const Tokens& b) {
-  std::vector<std::int64_t> lengths(b.size() + 1, 0);  // of the prefix of a and each prefix of b
-  for (const std::string& token : a) {
-    std::int64_t diagonal = 0;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::int64_t above = lengths[j + 1];
-      lengths[j + 1] = token == b[j] ? diagonal + 1 : std::max(above, lengths[j]);
+  std::unordered_map<std::string_view, std::int32_t> numbers;
+  const auto numbered = [&](const Tokens& tokens) {
+    std::vector<std::int32_t> of;
+    of.reserve(tokens.size());
+    for (const std::string& token : tokens)
+      of.push_back(numbers.emplace(token, static_cast<std::int32_t>(numbers.size())).first->second);
+    return of;
+  };
+  const std::vector<std::int32_t> first = numbered(a), second = numbered(b);
+  std::vector<std::int32_t> lengths(b.size() + 1, 0);  // of the prefix of a and each prefix of b
+  for (const std::int32_t token : first) {
+    std::int32_t diagonal = 0;
+    for (std::size_t j = 0; j < second.size(); ++j) {
+      const std::int32_t above = lengths[j + 1];
+      lengths[j + 1] = token == second[j] ? diagonal + 1 : std::max(above, lengths[j]);
       diagonal = above;
     }
   }

@@ -36,6 +36,9 @@ std::vector<AlignmentPoint> hard_alignment(std::span<const float> attention, int
     return count;
   };
   const int source_count = groups_with_pieces(source), target_count = groups_with_pieces(target);
+  std::vector<bool> has_pieces(static_cast<std::size_t>(target_count));
+  for (const int group : target.of_piece)
+    if (group >= 0) has_pieces[static_cast<std::size_t>(group)] = true;
   std::vector<double> pooled(static_cast<std::size_t>(source_count) * target_count, 0.0);
   for (std::size_t t = 0; t < rows; ++t)
     for (std::size_t s = 0; s < columns; ++s)
@@ -44,6 +47,7 @@ std::vector<AlignmentPoint> hard_alignment(std::span<const float> attention, int
             attention[t * source_steps + s];
   std::vector<AlignmentPoint> points;
   for (int j = 0; j < target_count && source_count > 0; ++j) {
+    if (!has_pieces[static_cast<std::size_t>(j)]) continue;
     const auto row = pooled.begin() + static_cast<std::ptrdiff_t>(j) * source_count;
     points.push_back({static_cast<int>(std::max_element(row, row + source_count) - row), j});
   }

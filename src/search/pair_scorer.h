@@ -89,8 +89,8 @@ class PairScorer {
   OomSplitter oom_splitter_;
 };
 
-/// cross-entropy: mean over sentences; ce-mean-words: mean over target tokens; ce-sum; perplexity:
-/// e^ce-mean-words.
+/// cross-entropy: mean over pairs with text; ce-mean-words: mean over target tokens; ce-sum;
+/// perplexity: e^ce-mean-words.
 double summarize(const PairScorer::Totals& totals, Summary summary);
 
 struct ScoreOutput {

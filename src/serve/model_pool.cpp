@@ -1,5 +1,6 @@
 #include "serve/model_pool.h"
 
+#include "core/device_lost.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "text/glossary.h"
@@ -83,6 +84,25 @@ std::shared_ptr<const ModelMap> ModelPool::map() const {
 void ModelPool::listen(std::function<void()> listener) {
   const std::lock_guard lock(listener_mutex_);
   listener_ = std::move(listener);
+}
+
+void ModelPool::when_lost(std::function<void()> stop) {
+  const std::lock_guard lock(listener_mutex_);
+  stop_ = std::move(stop);
+}
+
+std::string ModelPool::loss() const {
+  const std::lock_guard lock(mutex_);
+  return loss_;
+}
+
+void ModelPool::lose(const std::string& message) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(loss_, message).empty()) return;
+  }
+  const std::lock_guard lock(listener_mutex_);
+  if (stop_) stop_();
 }
 
 void ModelPool::notify(std::unique_lock<std::mutex>& lock) {
@@ -181,7 +201,13 @@ std::vector<Hypotheses> ModelPool::translate(int model, Want want,
       const auto last = each.last(std::min(each.size(), count));
       contexts.emplace_back(last.begin(), last.end());
     }
-  std::vector<LineTranslation> translations = translator.translate(sentences, 1, contexts);
+  std::vector<LineTranslation> translations;
+  try {
+    translations = translator.translate(sentences, 1, contexts);
+  } catch (const DeviceLost& error) {
+    lose(error.what());
+    throw;
+  }
   open.trim(lease.lane());
   std::vector<Hypotheses> results;
   results.reserve(sentences.size());
@@ -247,6 +273,9 @@ ModelPool::LoadedPtr ModelPool::load(const ModelEntry& entry) {
   loaded->version = version_of(entry.directory);
   try {
     loaded->translator = std::make_unique<app::OpenTranslator>(spec, "nmt-serve");
+  } catch (const DeviceLost& error) {
+    lose(error.what());
+    throw;
   } catch (const std::exception& error) {
     ++statistics_.failed_loads;
     throw;

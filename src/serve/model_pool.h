@@ -51,6 +51,11 @@ class ModelPool : public Engine {
   /// True as well if translate() would fail.
   bool is_ready(int model) override;
   void listen(std::function<void()> listener) override;
+  /// Called once, from any thread, when the GPU is lost (core/device_lost.h); empty: nobody
+  /// listens.
+  void when_lost(std::function<void()> stop);
+  /// The message of the error that lost the GPU, or "".
+  std::string loss() const;
 
   struct Statistics {
     std::atomic<std::int64_t> loaded{0};             ///< models in memory now
@@ -94,6 +99,8 @@ class ModelPool : public Engine {
   void retire(int model);
   LoadedPtr load(const ModelEntry& entry);
   void notify(std::unique_lock<std::mutex>& lock);
+  // In any thread, without a lock.
+  void lose(const std::string& message);
 
   const ModelPoolOptions options_;
   std::set<std::string> skipped_;                  // entries of folders at the last check
@@ -106,7 +113,8 @@ class ModelPool : public Engine {
   std::map<int, Failure> failures_;
   std::set<int> wanted_;            // to load
   std::vector<LoadedPtr> retired_;  // to free once no batch uses them
-  std::function<void()> listener_;
+  std::string loss_;
+  std::function<void()> listener_, stop_;
   std::mutex listener_mutex_;
   int next_id_ = 0;
   Clock::time_point last_check_;

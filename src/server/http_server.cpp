@@ -420,6 +420,7 @@ void HttpServer::Impl::accept() {
 }
 
 void HttpServer::Impl::begin_drain() {
+  if (draining) return;
   error_code error;
   draining = true;
   acceptor.close(error);
@@ -449,6 +450,10 @@ HttpServer::~HttpServer() = default;
 std::uint16_t HttpServer::port() const {
   error_code error;
   return impl_->acceptor.local_endpoint(error).port();
+}
+
+void HttpServer::stop() {
+  asio::post(impl_->acceptor.get_executor(), [this] { impl_->begin_drain(); });
 }
 
 void HttpServer::run() {

@@ -25,7 +25,7 @@ class HttpServer {
   struct Handlers {
     Handler handle;
     Refuse refuse;
-    std::function<void()> on_drain;  ///< after SIGTERM or SIGINT, before open requests finish
+    std::function<void()> on_drain;  ///< after a signal or stop(), before open requests finish
   };
 
   /// Listens on spec.host and spec.port. Error (usage): the address cannot be used.
@@ -38,6 +38,8 @@ class HttpServer {
   /// drain_timeout seconds, and returns. A second signal returns at once;
   /// afterwards signals have their default action.
   void run();
+  /// As SIGTERM. Thread-safe.
+  void stop();
 
  private:
   struct Impl;

@@ -35,6 +35,11 @@ std::vector<std::string_view> split_words(std::string_view line) {
   }
 }
 
+// Whether normalization keeps each word one word.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
 // A position before `end`, or -1.
 int read_position(const char* begin, const char* end) {
   int value = -1;
@@ -87,13 +92,15 @@ PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line,
                                  vocabulary_type(vocabulary.bytes()) == VocabularyType::word;
   PieceGroups groups = has_unknown_words ? words_of_ids(vocabulary, ids)
                                          : words_of_pieces(pieces_of(vocabulary, ids));
-  if (groups.count == static_cast<int>(raw.size())) return groups;
-  // Normalization changed the words, or a crop removed some: count how many normalized words each
-  // raw word became.
+  if (groups.count == static_cast<int>(raw.size()) && is_plain(line)) return groups;
+  // Normalization may have changed the words, or a crop removed some: count how many normalized
+  // words each raw word became.
   std::vector<int> raw_of_normalized;
   for (std::size_t i = 0; i < raw.size(); ++i) {
     if (static_cast<int>(raw_of_normalized.size()) >= groups.count) break;
-    const int count = words_of_pieces(pieces_of(vocabulary, vocabulary.encode(raw[i]))).count;
+    const int count = is_plain(raw[i])
+                          ? 1
+                          : words_of_pieces(pieces_of(vocabulary, vocabulary.encode(raw[i]))).count;
     raw_of_normalized.insert(raw_of_normalized.end(), count, static_cast<int>(i));
   }
   for (int& word : groups.of_piece)

@@ -19,6 +19,17 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Language models read streams of targets, in batches whose size is another option.
+std::string size_of(const Batch& batch) {
+  if (batch.source_steps == 0)
+    return fmt::format("{} streams of {} steps", batch.sentences, batch.target_steps);
+  return fmt::format("{} pairs ({} source and {} target steps)", batch.sentences,
+                     batch.source_steps, batch.target_steps);
+}
+const char* batch_option(const Batch& batch) {
+  return batch.source_steps == 0 ? "mini-batch" : "mini-batch-words";
+}
+
 }  // namespace
 
 Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
@@ -40,10 +51,9 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
             was_cut_ = true;
             parts_.reporter.event(
                 "memory", state_.progress,
-                fmt::format("out of memory in a batch of {} pairs ({} source and {} target steps): "
-                            "it and later batches of this size are split; a lower mini-batch-words "
-                            "avoids this",
-                            batch.sentences, batch.source_steps, batch.target_steps),
+                fmt::format("out of memory in a batch of {}: it and later batches "
+                            "of this size are split; a lower {} avoids this",
+                            size_of(batch), batch_option(batch)),
                 true);
           }),
       after_(parse_periods(spec.after, "after")),

@@ -5,11 +5,14 @@ With NMT_TEST_GPU set the GPU is used; else only programs with the emulator are 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.error
+import urllib.request
 
 BIN = pathlib.Path(sys.argv.pop(1)).resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -66,6 +69,49 @@ class DeviceTest(unittest.TestCase):
         self.assertEqual(len(a), len(b))
         for x, y in zip(a, b):
             self.assertLessEqual(abs(x - y), relative * max(1.0, abs(x)), f"{a} and {b}")
+
+    @unittest.skipIf(os.environ.get("NMT_TEST_GPU"), "a GPU has memory")
+    def test_too_little_memory_names_options_that_the_program_has(self):
+        long = self.dir / "long.de"
+        long.write_text((self.dir / "train.de").read_text(encoding="utf-8") * 4, encoding="utf-8")
+        little = {"NMT_EMULATED_MEMORY_MB": "1"}
+        lm = ["--task", "language-model", "--precision", "float32", "--unit", "lstm", "--dim-emb", "44", "--dim-rnn", "44", "--dim-vocabs", "80",
+              "--valid-freq", "0", "--after", "2u", "--optimizer", "sgd", "--mini-batch", "4"]
+        done = run("nmt-train", long, "--model", self.dir / "little", *lm, "--bptt", "300", "-d", "cuda", status=4, env=little)
+        self.assertRegex(done.stderr, r"warning: out of memory in a batch of 4 streams of \d+ steps: .*a lower mini-batch avoids this")
+        self.assertRegex(done.stderr.splitlines()[-1], r"error: out of memory in a single stream of \d+ steps; lower bptt \(CUDA device .* MB free\)$")
+        big = ["--dim-emb", "128", "--dim-rnn", "128", "--after", "1u"]
+        self.train("big", "cpu", *big)
+        for tool, arguments in (("nmt-translate", ["-i", self.dir / "test.en"]), ("nmt-score", ["-t", self.dir / "test.en", self.dir / "test.de"]),
+                                ("nmt-explain", ["-i", self.dir / "test.en"])):
+            error = run(tool, "-m", self.dir / "big", "-d", "cuda", *arguments, status=4, env=little).stderr.splitlines()[-1]
+            self.assertIn("MB free; reduce --", error)
+            known = run(tool, "--help").stdout
+            for option in re.findall(r"--[a-z-]+", error):
+                self.assertIn(option, known)
+
+    @unittest.skipIf(os.environ.get("NMT_TEST_GPU"), "a GPU is not lost on purpose")
+    def test_a_lost_device(self):
+        lost = "an illegal memory access was encountered (cudaErrorIllegalAddress); this process can no longer use the GPU: start it again"
+        env = {"NMT_EMULATED_LOSS": "20"}
+        translation = run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "-i", self.dir / "test.en", status=1, env=env)
+        self.assertEqual(translation.stdout, "")
+        self.assertIn(lost, translation.stderr.splitlines()[-1])
+        if not (BIN / "nmt-serve").exists():
+            return
+        with subprocess.Popen([BIN / "nmt-serve", "--port", "0", "-d", "cuda", f"en-de={self.dir / 'cpu'}"], stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, **env}) as server:
+            try:
+                port = next(int(found[1]) for line in server.stderr if (found := re.search(r"listening on http://127\.0\.0\.1:(\d+)", line)))
+                with self.assertRaises(urllib.error.HTTPError) as answer:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/translate?q=house&source=en&target=de", b"", timeout=60)
+                self.assertEqual(answer.exception.code, 500)
+                log = server.stderr.read().splitlines()
+                self.assertEqual(server.wait(60), 1, log)
+                self.assertIn("error: ", log[-1])
+                self.assertIn(lost, log[-1])
+            finally:
+                server.kill()
 
     def test_training_translating_and_scoring(self):
         done = self.train("cuda", "cuda")

@@ -358,7 +358,7 @@ TEST_F(DeviceMemory, WhatIsAskedForAndFreeIsSaid) {
   } catch (const Error& error) {
     const std::string text = error.what();
     EXPECT_EQ(error.status(), ExitStatus::memory);
-    for (const char* part : {"single pair", "MB requested", "MB free", "--mini-batch-words"})
+    for (const char* part : {"single pair", "MB requested", "MB free", "lower max-length"})
       EXPECT_NE(text.find(part), std::string::npos) << text;
   }
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <utility>
 
@@ -376,7 +377,8 @@ cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, bool c
   run_.together = cooperative ? blocks : 0;
   blockDim = extent;
   gridDim = grid;
-  ++running.launch;
+  static std::atomic<std::uint32_t> launches{0};
+  running.launch = ++launches;
   note_launch(kernel);
   if (is_dry()) begin_dry_launch(kernel, blocks);
   const std::vector<std::uint32_t> numbers = blocks_to_run(blocks);

@@ -1,6 +1,7 @@
 // What launch() does around a launch: it raises a kernel's limit of shared memory, which the
 // emulator keeps as CUDA does, and it makes equal arguments equal bytes.
 
+#include "core/device_lost.h"
 #include "core/error.h"
 #include "faulty.h"
 #include "tests/support/cuda_fixture.h"
@@ -131,6 +132,30 @@ TEST_F(Launches, OnTwoDevicesHaveLimitsOfTheirOwn) {
         use_shared(on->handle(), bytes);
   }
   unsetenv("NMT_EMULATED_DEVICES");
+}
+
+// A fault of a kernel is told by a later call, and by all calls after it.
+TEST_F(Launches, OnALostDevice) {
+  float* const x = reinterpret_cast<float*>(source->allocate(sizeof(float)));
+  try {
+    use_shared(device->handle(), 300 * kilobyte);
+    FAIL() << "the launch succeeded";
+  } catch (const DeviceLost& error) {
+    FAIL() << error.what();
+  } catch (const Error&) {
+  }
+  float value = 0;
+  device->from_device(&value, x, sizeof value);  // the device is as before
+  emulator::counters().lost = true;
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT([&] { device->from_device(&value, x, sizeof value); },
+                testing::ThrowsMessage<DeviceLost>(
+                    testing::AllOf(testing::HasSubstr("illegal memory access"),
+                                   testing::HasSubstr("this process can no longer use the GPU"))));
+  EXPECT_THROW(use_shared(device->handle(), kilobyte), DeviceLost);
+  EXPECT_THROW(device->synchronize(), DeviceLost);
+  emulator::counters().lost = false;
+  source->release(reinterpret_cast<char*>(x));
 }
 
 // Two multiprocessors of 228 KB, of which 1 KB of each block is reserved.

@@ -36,7 +36,7 @@ struct Running {
   bool has_device = false;
   int device = 0;  ///< the current one
   bool in_kernel = false;
-  std::uint32_t launch = 0;  ///< counts launches
+  std::uint32_t launch = 0;  ///< number of the launch, among those of all threads of the program
   std::uint32_t block = 0;   ///< number of the block in the grid
   /// In a cooperative launch, for each of its blocks: what it did in epochs below this number is
   /// ordered before what the running block does. Else null.

@@ -1,6 +1,11 @@
 #include "search/alignment.h"
 
 #include "core/error.h"
+#include "test_vocabulary.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -43,6 +48,19 @@ TEST(Alignment, attention_is_pooled_over_the_pieces_of_both_words) {
   // 10^10 pairs of words, most of them behind a crop.
   EXPECT_EQ(pharaoh(hard_alignment(attention, 4, {{0, 0, 1}, 100000}, {{0, 0, 1}, 100000})),
             "0-0 0-1");
+  // The second of three target words has no piece.
+  EXPECT_EQ(pharaoh(hard_alignment(attention, 4, source, {{0, 0, 2}, 3})), "0-0 0-2");
+}
+
+TEST(Alignment, normalization_may_drop_words_and_split_others) {
+  const Vocabulary& vocabulary = test_vocabulary();
+  // Raw words: a zero-width space alone, two words around a no-break space, one word.
+  const std::string line = "\u200b quick\u00a0fox the";
+  const PieceGroups groups = words_of_line(vocabulary, line, vocabulary.encode(line));
+  EXPECT_EQ(groups.count, 3);
+  std::vector<int> words = groups.of_piece;
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  EXPECT_EQ(words, (std::vector<int>{1, 2}));
 }
 
 }  // namespace

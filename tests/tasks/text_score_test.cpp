@@ -89,6 +89,7 @@ TEST(TextScore, ContextsAndParts) {
   EXPECT_EQ(by_text[1].words, 0);
   EXPECT_EQ(by_text[1].log_probability, 0);
   EXPECT_EQ(by_text[3].words, 3);
+  EXPECT_EQ(by_text[5].tokens, 0);
   EXPECT_EQ(by_text[3].unknown, 1);
   EXPECT_EQ(by_text[6].token_scores.size(), 7u);
   // The window of a batch and the neighbors of a line change nothing.

@@ -259,6 +259,18 @@ class Programs(unittest.TestCase):
         listed.write_text("".join(f"{i // 3} ||| die ||| F0= -1 ||| -1\n" for i in range(6)))
         told = run("nmt-score", "-m", self.model, source, listed, "--n-best", "--max-length", "20", "--quiet").stderr.decode()
         self.assertIn("the source of pair 4 has", told)
+        # A text may have separators: it ends where the features begin.
+        source.write_text("the\n")
+        texts = ["die ||| lampe", "die |||  ||| lampe", "die"]
+        listed.write_text("".join(f"0 ||| {text} ||| F0= -1.0 B= 2 ||| -1\n" for text in texts))
+        scored = output_of("nmt-score", "-m", self.model, source, listed, "--n-best", "--quiet").decode().splitlines()
+        plain = self.home / "plain.text"
+        plain.write_text("die ||| lampe\ndie |||  ||| lampe\ndie\n")
+        source.write_text("the\n" * 3)
+        alone = output_of("nmt-score", "-m", self.model, "-t", source, plain, "--quiet").decode().split()
+        self.assertEqual([re.search(r" Score= (\S+)", line)[1] for line in scored], alone)
+        self.assertTrue(all(line.startswith(f"0 ||| {text} ||| ") for text, line in zip(texts, scored)))
+        self.assertTrue(scored[0].endswith(" ||| F0= -1.0 B= 2 Score= " + alone[0] + " ||| -1"))
 
     def test_alignments_are_between_words(self):
         for kind in ("word", "subword"):

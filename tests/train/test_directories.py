@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from training_case import BIN, SMALL, run, weights, TrainingCase
+from training_case import BIN, SMALL, make_corpus, run, weights, TrainingCase
 
 
 class DirectoriesTest(TrainingCase):
@@ -62,6 +62,50 @@ class DirectoriesTest(TrainingCase):
         process.stderr.close()
         self.assertFalse((self.dir / "m").exists())
         self.train("moved", "--after", "20u")
+
+    def test_a_model_that_takes_the_path_of_a_moved_one_stays(self):
+        process = self.start("m", "--after", "20000u", "--save-freq", "300u", "--valid-freq", "300u", "--seed", "2")
+        self.wait_for(process, "update 10 ")
+        (self.dir / "m").rename(self.dir / "moved")
+        self.train("m", "--after", "10u")
+        before = {path: path.read_bytes() for path in (self.dir / "m").rglob("*") if path.is_file()}
+        self.assertIn("m was moved or removed during the training: another directory has its path", process.stderr.read())
+        self.assertEqual(process.wait(), 1)
+        process.stderr.close()
+        self.assertEqual({path: path.read_bytes() for path in (self.dir / "m").rglob("*") if path.is_file()}, before)
+
+    def test_a_model_made_meanwhile_stays(self):
+        long = make_corpus(self.dir_in("long"), 5000)
+        slow = subprocess.Popen([BIN / "nmt-train", *long, *SMALL, "--model", self.dir / "m", "--after", "10u"], stderr=subprocess.PIPE,
+                                stdout=subprocess.DEVNULL, text=True)
+        self.wait_for(slow, "training text")
+        slow.send_signal(signal.SIGSTOP)  # before it has a vocabulary
+        self.train("m", "--after", "10u")
+        before = weights(self.dir / "m")
+        slow.send_signal(signal.SIGCONT)
+        self.assertIn("another process has trained a model in", slow.stderr.read())
+        self.assertEqual(slow.wait(), 2)
+        slow.stderr.close()
+        self.assertEqual(weights(self.dir / "m"), before)
+
+    def test_standard_descriptors_may_be_closed(self):
+        command = [BIN / "nmt-train", self.en, self.de, *SMALL, "--after", "10u", "--model"]
+        subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command, self.dir / "m"], check=True)
+        for line in (self.dir / "m" / "train.jsonl").read_text(encoding="utf-8").splitlines():
+            self.assertTrue(line.startswith("{"), line)
+        out = self.dir / "out"
+        subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", BIN / "nmt-translate", "-m", self.dir / "m", "-i", self.en, "-o", out], check=True)
+        self.assertEqual(out.read_text(), run("-m", self.dir / "m", "-i", self.en, tool="nmt-translate").stdout)
+
+    def test_names_that_are_not_utf8(self):
+        name = os.fsencode(self.dir) + b"/\xff.en"
+        shutil.copy(self.en, name)
+        for words, option in (((name, self.de, "-m", self.dir / "m"), "train-sets"), ((self.en, self.de, "-m", name + b"m"), "model")):
+            done = subprocess.run([BIN / "nmt-train", *words, *SMALL, "--after", "1u"], capture_output=True)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"error: {option}: ".encode(), done.stderr.splitlines()[-1])
+            self.assertIn(b"is not UTF-8", done.stderr.splitlines()[-1])
+        self.assertFalse((self.dir / "m").exists())
 
     def test_a_text_that_becomes_shorter_during_the_training(self):
         process = self.start("m", "--after", "100000u")

@@ -71,7 +71,7 @@ bool belongs_to_model(const std::string& name) {
 
 DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite,
                                const std::string& start_anew)
-    : path_(std::move(path)), keep_last_(keep_last), keep_best_(keep_best) {
+    : path_(std::move(path)), keep_last_(keep_last), keep_best_(keep_best), overwrite_(overwrite) {
   if (path_.empty()) fail(ExitStatus::usage, "model: no directory given");
   // Whoever puts other files beside a model, such as a report, can still resume its training.
   if (overwrite || !ModelDirectory::is_there(path_)) refuse_foreign(path_);
@@ -95,6 +95,7 @@ DirectoryStore::~DirectoryStore() {
 void DirectoryStore::lock() {
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0) fail(ExitStatus::usage, "model: {}: {}", path_, std::strerror(errno));
+  identity_ = identity_of(path_);
   if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
   if (errno == EWOULDBLOCK)
     fail(ExitStatus::usage, "model: another process is training in {}", path_);
@@ -108,6 +109,11 @@ void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabul
   make_directories(path_);
   require_writable(path_);
   lock();
+  if (!overwrite_ && ModelDirectory::has_checkpoints(path_))
+    fail(ExitStatus::usage,
+         "model: another process has trained a model in {} meanwhile; run the same command again "
+         "to resume it, or name another directory",
+         path_);
   remove_temporaries(path_);
   const double room = static_cast<double>(free_bytes(path_)), each = static_cast<double>(bytes),
                kept = std::min(most, 1.0 * keep_last_ + keep_best_);
@@ -130,10 +136,20 @@ void DirectoryStore::go_on() {
   if (const std::string folder = path_ + "/checkpoints"; fs::exists(folder))
     require_writable(folder);
   lock();
+  if (directory_->latest_name() != seen_)
+    fail(ExitStatus::usage,
+         "model: another process has trained in {} meanwhile; run the same command again to resume "
+         "its training",
+         path_);
   directory_->clean_up();
 }
 
 void DirectoryStore::save(const train::Checkpoint& checkpoint, bool best) {
+  if (const auto now = identity_of(path_); now && now != identity_)
+    fail(ExitStatus::failed,
+         "model: {} was moved or removed during the training: another directory has its path; this "
+         "checkpoint is not saved",
+         path_);
   CheckpointContents stored;
   stored.updates = checkpoint.update;
   for (const train::NamedTensor& t : checkpoint.weights)
@@ -192,6 +208,7 @@ bool DirectoryStore::discard_newest() {
 
 std::optional<std::string> DirectoryStore::newest() {
   if (!directory_) return std::nullopt;
+  seen_ = directory_->latest_name();
   return read_latest([](const StoredCheckpoint& latest) { return latest.read_info(); });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/specs.h"
+#include "core/file.h"
 #include "model/directory/model_directory.h"
 #include "train/checkpoint_store.h"
 
@@ -25,17 +26,19 @@ class DirectoryStore : public train::CheckpointStore {
   ~DirectoryStore() override;
   DirectoryStore(const DirectoryStore&) = delete;
 
-  /// Creates a model, replacing an existing one. `bytes`: size of a checkpoint; `most`: maximum
-  /// number of checkpoints that the training saves. Warns if the disk has too little space for all
-  /// that are to be kept. Errors: (failed) not enough space for two; (usage) the directory cannot
-  /// be written, or another process is training there.
+  /// Creates a model. With `overwrite`, it replaces an existing one. `bytes`: size of a checkpoint;
+  /// `most`: maximum number of checkpoints that the training saves. Warns if the disk has too
+  /// little space for all that are to be kept. Errors: (failed) not enough space for two; (usage)
+  /// the directory cannot be written, another process is training there, or has made a model since
+  /// the constructor.
   void create(const ModelSpec& spec, const VocabularyPair& vocabularies, std::int64_t bytes,
               double most);
   /// Continues with the existing model. Errors (usage): the directory cannot be written, or another
-  /// process is training there.
+  /// process is training there, or has trained since newest().
   void go_on();
   VocabularyPair vocabularies() const { return directory_->load_vocabularies(); }
 
+  /// Error (failed): the directory was moved or removed, even if another one has its path now.
   void save(const train::Checkpoint& checkpoint, bool best) override;
   std::optional<std::string> newest() override;
   void load(train::Checkpoint& into) override;
@@ -49,7 +52,10 @@ class DirectoryStore : public train::CheckpointStore {
   std::optional<std::int64_t> newest_sound(std::int64_t before) const;
   std::string path_;
   int keep_last_, keep_best_, lock_ = -1;
+  bool overwrite_;
   std::optional<ModelDirectory> directory_;
+  std::optional<FileIdentity> identity_;  // of the directory, since lock()
+  std::string seen_;                      // the latest checkpoint at newest()
 };
 
 }  // namespace nmt::app

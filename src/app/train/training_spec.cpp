@@ -6,6 +6,7 @@
 #include "model/architecture.h"
 #include "model/encoder.h"
 #include "nn/unit_registry.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <utility>
@@ -135,7 +136,18 @@ void note_given(TrainingSpec& spec, const config::Settings& settings) {
   }
 }
 
+// Names are stored with the settings, as JSON.
+void check_names(const TrainingSpec& spec) {
+  TrainingSpec copy = spec;
+  for (const config::Option& option : fields(copy))
+    for (const std::string& value : config::values(option))
+      if (!is_valid_utf8(value))
+        fail(ExitStatus::usage, "{}: {} is not UTF-8; rename the file", option.name,
+             config::shown(value));
+}
+
 void check(const TrainingSpec& spec) {
+  check_names(spec);
   config::check(spec.data, spec.model.task);
   config::check(spec.noise);
   config::check(spec.search);

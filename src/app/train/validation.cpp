@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -56,6 +57,10 @@ std::vector<Batch> make_batches(const DevelopmentSet& set, const Vocabulary& sou
     begin += count;
   }
   return batches;
+}
+
+std::string parent_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
 }
 
 }  // namespace
@@ -243,8 +248,15 @@ void TranslationValidator::warn_of_crops() {
       search_.max_length);
 }
 
+void TranslationValidator::keep_translations(std::string path) {
+  path_ = std::move(path);
+  directory_ = identity_of(parent_of(path_));
+}
+
 void TranslationValidator::keep(const std::vector<std::string>& outputs, std::int64_t updates) {
   if (path_.empty()) return;
+  // Where another directory has the path of the model, the next save reports it.
+  if (identity_of(parent_of(path_)) != directory_) return;
   try {
     write_file(path_, development_json(updates, decoded_, outputs));
   } catch (const Error& error) {

@@ -2,6 +2,7 @@
 
 #include "app/compute.h"
 #include "config/specs.h"
+#include "core/file.h"
 #include "data/batch.h"
 #include "nmt/vocabulary.h"
 #include "text/document_context.h"
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -53,7 +55,7 @@ class TranslationValidator : public train::Validator {
   /// Writes the translations of each validation to `path` in the format of development_json(),
   /// replacing the previous ones; "": not written. If the file cannot be written, a warning is
   /// logged once and training continues.
-  void keep_translations(std::string path) { path_ = std::move(path); }
+  void keep_translations(std::string path);
 
  private:
   struct Copy;
@@ -75,8 +77,9 @@ class TranslationValidator : public train::Validator {
   std::vector<Batch> batches_;  // for the cross-entropy
   Compute& compute_;
   train::StopRequest stop_;
-  std::string path_;         // of keep_translations()
-  bool crops_told_ = false;  // by warn_of_crops()
+  std::string path_;                       // of keep_translations()
+  std::optional<FileIdentity> directory_;  // of path_, at keep_translations()
+  bool crops_told_ = false;                // by warn_of_crops()
 };
 
 /// {"updates": N, "sources": [...], "references": [...], "outputs": [...]}: lists of the same

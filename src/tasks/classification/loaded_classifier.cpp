@@ -33,10 +33,12 @@ std::vector<std::string> LoadedClassifier::classify(const std::vector<LabeledTex
   std::vector<std::size_t> places;  // of texts in examples
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const LabeledText& example = examples[i];
-    if (is_blank(example.text) && is_blank(example.second)) continue;
     std::size_t tokens = 0;
-    texts.push_back(encode_text(*vocabularies_.source, example.text, example.second,
-                                max_classified_tokens, &tokens));
+    Ids text = encode_text(*vocabularies_.source, example.text, example.second,
+                           max_classified_tokens, &tokens);
+    const std::size_t separators = example.second.empty() ? 0 : 1;
+    if (tokens == separators) continue;  // white space alone
+    texts.push_back(std::move(text));
     if (tokens > max_classified_tokens && cropped_++ == 0)
       log::warn(
           "line {} has {} tokens, only {} of them are classified; further cropped lines are not "

@@ -44,8 +44,8 @@ class Scoring {
     ids_.reserve(lines.size());
     for (std::size_t i = 0; i < lines.size(); ++i) {
       Ids& ids = ids_.emplace_back();
-      if (is_blank(lines[i])) continue;
       ids = vocabulary.encode(lines[i]);
+      if (ids.empty()) continue;
       LineScore& score = scores_[i];
       score.unknown = std::count(ids.begin(), ids.end(), vocabulary.unk());
       ids.push_back(vocabulary.eos());

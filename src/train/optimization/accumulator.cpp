@@ -48,9 +48,12 @@ std::int64_t Accumulator::add(std::vector<Piece> pieces, const Trainable::Listen
       continue;
     } catch (const std::bad_alloc& error) {
       if (batch.sentences == 1)
-        fail(ExitStatus::memory,
-             "out of memory in a single pair of {} source and {} target steps; lower max-length{}",
-             batch.source_steps, batch.target_steps, details(error));
+        fail(ExitStatus::memory, "out of memory in {}; lower {}{}",
+             batch.source_steps == 0
+                 ? fmt::format("a single stream of {} steps", batch.target_steps)
+                 : fmt::format("a single pair of {} source and {} target steps", batch.source_steps,
+                               batch.target_steps),
+             batch.source_steps == 0 ? "bptt" : "max-length", details(error));
     }
     if (!std::exchange(cut_before_, true)) told_(batch);
     cut(pieces, at);

@@ -56,6 +56,9 @@ int resident_blocks(const void* kernel, std::size_t threads, std::size_t shared)
 }
 
 cudaError_t check_launch(const void* kernel, std::size_t shared) {
+  if (counters().launches_until_loss >= 0 && counters().launches_until_loss-- == 0)
+    counters().lost = true;
+  if (counters().lost) return cudaErrorIllegalAddress;
   if (counters().launches.fails()) return cudaErrorMemoryAllocation;
   return shared <= shared_limit(kernel) ? cudaSuccess : cudaErrorInvalidValue;
 }

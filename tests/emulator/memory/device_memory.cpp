@@ -115,6 +115,7 @@ const char* cudaGetErrorString(cudaError_t status) {
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorInvalidResourceHandle: return "invalid resource handle";
     case cudaErrorNotReady: return "device not ready";
+    case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
     case cudaErrorCooperativeLaunchTooLarge: return "too many blocks in cooperative launch";
     case cudaErrorStreamCaptureUnsupported:
       return "operation not permitted when stream is capturing";
@@ -144,6 +145,7 @@ const char* cudaGetErrorName(cudaError_t status) {
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
     case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
     case cudaErrorCooperativeLaunchTooLarge: return "cudaErrorCooperativeLaunchTooLarge";
     case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
     case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
@@ -195,6 +197,7 @@ cudaError_t cudaGetDevice(int* device) {
 
 // CUDA does not say that a capture allows it.
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  if (counters().lost) return cudaErrorIllegalAddress;
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   *total = total_memory();
   *free = total_memory() - memory.used;

@@ -24,6 +24,8 @@ bool are_late_at_first() {
 Counters counted = [] {
   Counters first;
   first.late_streams = are_late_at_first();
+  const char* const loss = std::getenv("NMT_EMULATED_LOSS");
+  first.launches_until_loss = loss ? std::strtoll(loss, nullptr, 10) : -1;
   return first;
 }();
 
@@ -168,6 +170,7 @@ using namespace nmt::emulator;
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
+  if (counters().lost) return cudaErrorIllegalAddress;
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   const void* const host = !to_device ? to : !from_device ? from : nullptr;
@@ -229,6 +232,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return status;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (counters().lost) return cudaErrorIllegalAddress;
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   ++counters().waits;
   const cudaError_t status = finish_stream(stream);
@@ -259,6 +263,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (counters().lost) return cudaErrorIllegalAddress;
   if (event->graph) return cudaErrorCapturedEvent;
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   ++counters().waits;
