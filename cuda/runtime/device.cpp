@@ -1,8 +1,8 @@
-#include "core/device_lost.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/graph.h"
 #include "cuda/runtime/staging.h"
 #include "cuda/runtime/state.h"
+#include "tensor/device_lost.h"
 
 #include <algorithm>
 #include <atomic>

@@ -19,6 +19,8 @@ with the right head (UAS), and head and relation (LAS), the share of trees that 
 the share of outputs that are well-formed trees of as many words. Missing closing brackets are added at
 the end, others are left out; words that the output lacks count as wrong."""
 import argparse
+import os
+import re
 import sys
 
 WORD = "*"
@@ -26,7 +28,7 @@ WORD = "*"
 
 def open_file(path, mode="r"):
     try:
-        return open(path, mode, encoding="utf-8")
+        return open(path, mode, encoding="utf-8" if mode == "w" else "utf-8-sig")
     except OSError as error:
         sys.exit(f"{path}: {error.strerror}")
 
@@ -67,8 +69,12 @@ def read_trees(path):
             columns = line.split("\t")
             if len(columns) != 10:
                 sys.exit(f"{path}:{number}: {len(columns)} columns, expected the 10 of CoNLL-U")
-            if columns[0].isdigit():
-                if not columns[6].isdigit():
+            if not columns[0].isdecimal() and not re.fullmatch(r"\d+[-.]\d+", columns[0]):
+                sys.exit(f"{path}:{number}: word number '{columns[0][:80]}', expected 3, 3-4 or 3.1")
+            if columns[0].isdecimal():
+                if int(columns[0]) != len(sentence) + 1:
+                    sys.exit(f"{path}:{number}: word number {columns[0]}, expected {len(sentence) + 1}")
+                if not columns[6].isdecimal():
                     sys.exit(f"{path}:{number}: head '{columns[6]}', expected a number")
                 first = first if sentence else number
                 sentence.append((columns[1].replace(" ", "_"), int(columns[6]), columns[7]))
@@ -156,10 +162,16 @@ def close(heads, open_subtrees, waiting):
 
 def write(args):
     sentences = list(read_trees(args.trees))  # all are checked before anything is written
-    with open_file(args.words, "w") as words, open_file(args.parses, "w") as parses:
+    if len({os.path.realpath(path) for path in (args.trees, args.words, args.parses)}) < 3:
+        sys.exit(f"{args.trees}, {args.words}, {args.parses}: expected three different files")
+    parts = [path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.part" for path in (args.words, args.parses)]
+    with open_file(parts[0], "w") as words, open_file(parts[1], "w") as parses:
         for sentence in sentences:
             words.write(" ".join(form for form, _, _ in sentence) + "\n")
             parses.write(" ".join(linearize(sentence, not args.no_subtypes)) + "\n")
+    for part, path in zip(parts, (args.words, args.parses)):
+        if part != path:
+            os.replace(part, path)
 
 
 def score(args):

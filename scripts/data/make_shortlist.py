@@ -63,6 +63,10 @@ def main():
     options = arguments()
     if options.keep < 1:
         sys.exit(f"make_shortlist.py: --keep is {options.keep}, expected at least 1")
+    if options.output.resolve() in (options.source.resolve(), options.target.resolve()):
+        sys.exit(f"make_shortlist.py: {options.output} is an input and the output")
+    if not options.output.parent.is_dir():
+        sys.exit(f"make_shortlist.py: {options.output.parent} is not a directory")
     joint = options.model / "vocab.spm"
     vocabularies = [joint, joint] if joint.exists() else [options.model / "src.spm", options.model / "trg.spm"]
     sides = [pieces(options.bin, vocabulary, path) for vocabulary, path in zip(vocabularies, (options.source, options.target))]

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <sys/ioctl.h>
@@ -78,7 +80,11 @@ void status(std::string_view text) {
 }
 
 bool on_terminal() {
-  static const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  // A dumb terminal shows escape sequences as text.
+  static const bool terminal = [] {
+    const char* const type = std::getenv("TERM");
+    return ::isatty(STDERR_FILENO) == 1 && !(type && std::string_view(type) == "dumb");
+  }();
   return terminal;
 }
 

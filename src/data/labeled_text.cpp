@@ -36,6 +36,9 @@ LabeledTexts read_labeled_text(const std::string& path) {
       if (is_blank(fields[i]))
         fail(ExitStatus::data, "{}: line {}: the {} is empty", reader.name(), reader.lines(),
              i == 0 ? "label" : "text");
+    if (fields[0].find_first_of(" \v\f\r") != std::string::npos)
+      fail(ExitStatus::data, "{}: line {}: the label '{}' has a space", reader.name(),
+           reader.lines(), fields[0].substr(0, 80));
     LabeledText& example = file.examples.emplace_back();
     example.label = std::move(fields[0]);
     example.text = std::move(fields[1]);

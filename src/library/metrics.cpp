@@ -50,6 +50,8 @@ std::vector<PairedResult> compare(const Metric& metric, const std::vector<Senten
                                   const std::vector<Sentences>& references, SignificanceTest test,
                                   int samples, std::uint64_t seed) {
   if (systems.empty()) fail(ExitStatus::data, "metrics: no system to compare");
+  if (systems.size() == 1)
+    fail(ExitStatus::usage, "metrics: one system; a comparison needs a baseline and others");
   if (samples < 2) fail(ExitStatus::usage, "metrics: {} samples; at least 2 are needed", samples);
   const std::vector<Sentences> streams = clean(references);
   std::vector<SentenceCounts> counts;

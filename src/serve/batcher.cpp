@@ -31,6 +31,13 @@ Batcher::Batcher(Engine& engine, const BatcherOptions& options)
     changed_.notify_all();
   });
   for (int i = 0; i < std::max(options.threads, 1); ++i) threads_.emplace_back([this] { run(); });
+  watch_ = std::thread([this] {
+    std::unique_lock lock(mutex_);
+    while (!ended_) {
+      drop_dead_jobs(lock);
+      if (!ended_) changed_.wait_until(lock, next_deadline());
+    }
+  });
 }
 
 Batcher::~Batcher() {
@@ -51,6 +58,12 @@ void Batcher::stop() {
   }
   for (std::thread& thread : threads_)
     if (thread.joinable()) thread.join();
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  if (watch_.joinable()) watch_.join();
   engine_.listen(nullptr);
 }
 

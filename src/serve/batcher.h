@@ -173,8 +173,9 @@ class Batcher {
   double sentence_seconds_ = 0;  // moving average of the time of a batch per sentence
   Statistics statistics_;
   int idle_ = 0;  // threads without a batch
-  bool stopping_ = false, abandoned_ = false;
+  bool stopping_ = false, abandoned_ = false, ended_ = false;
   std::vector<std::thread> threads_;
+  std::thread watch_;  // ends jobs that are late while all threads are busy
 };
 
 }  // namespace nmt::serve

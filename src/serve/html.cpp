@@ -202,8 +202,15 @@ std::string resolve(std::string_view name) {
   std::uint32_t code = 0;
   const auto [end, error] =
       std::from_chars(name.data(), name.data() + name.size(), code, is_hex ? 16 : 10);
-  const bool is_character = code >= 0x20 && code <= 0x10FFFF &&
-                            !(code >= 0xD800 && code < 0xE000) && !(code >= 0x7F && code < 0xA0);
+  // As in browsers, codes of control characters are those of Windows-1252 (HTML 13.2.5.84).
+  constexpr std::uint16_t windows_1252[] = {
+      0x20AC, 0,      0x201A, 0x192,  0x201E, 0x2026, 0x2020, 0x2021, 0x2C6,  0x2030, 0x160,
+      0x2039, 0x152,  0,      0x17D,  0,      0,      0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
+      0x2013, 0x2014, 0x2DC,  0x2122, 0x161,  0x203A, 0x153,  0,      0x17E,  0x178};
+  if (code >= 0x80 && code < 0xA0) code = windows_1252[code - 0x80];
+  const bool is_white = code == '\t' || code == '\n' || code == '\r';
+  const bool is_character = is_white || (code >= 0x20 && code <= 0x10FFFF && code != 0x7F &&
+                                         !(code >= 0xD800 && code < 0xE000));
   if (error != std::errc() || end != name.data() + name.size() || !is_character) return "";
   append_utf8(text, code);
   return text;

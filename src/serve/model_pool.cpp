@@ -1,14 +1,16 @@
 #include "serve/model_pool.h"
 
-#include "core/device_lost.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "tensor/device_lost.h"
 #include "text/glossary.h"
 
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include <malloc.h>
 
@@ -20,6 +22,7 @@ std::string version_of(const std::string& directory) {
   namespace fs = std::filesystem;
   std::error_code error;
   std::string version;
+  std::vector<fs::path> folders{directory};
   const auto add_time = [&](const fs::path& path) {
     const auto time = fs::last_write_time(path, error);
     if (!error) version += fmt::format(" {}", time.time_since_epoch().count());
@@ -28,11 +31,24 @@ std::string version_of(const std::string& directory) {
     const fs::path target = fs::read_symlink(fs::path(directory) / link, error);
     if (error) continue;
     version = target.string();
+    folders.push_back(fs::path(directory) / link);
     add_time(fs::path(directory) / link / "manifest.json");
     break;
   }
   add_time(fs::path(directory) / "config.json");
-  return error ? "" : version;
+  if (error) return "";
+  // Weights and vocabularies may come after the manifest, as in a copy that is under way.
+  std::set<std::string> files;
+  for (const fs::path& folder : folders)
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".spm" && extension != ".safetensors") continue;
+      std::error_code unreadable;
+      files.insert(
+          fmt::format(" {}:{}", entry.path().filename().string(), entry.file_size(unreadable)));
+    }
+  for (const std::string& file : files) version += file;
+  return version;
 }
 
 constexpr auto tick_interval = std::chrono::seconds(1);
@@ -62,7 +78,10 @@ ModelPool::ModelPool(const ModelPoolOptions& options)
            direction.source, direction.target);
     const std::string file = word.substr(equals + 1);
     Glossary::load(file);
-    glossaries_[key_of(direction)] = file;
+    const auto [glossary, is_new] = glossaries_.emplace(key_of(direction), file);
+    if (!is_new)
+      fail(ExitStatus::usage, "glossaries: {} and {} both belong to {} to {}; keep one of them",
+           glossary->second, file, direction.source, direction.target);
   }
   thread_ = std::thread([this] { run(); });
 }
@@ -303,7 +322,8 @@ void ModelPool::unload_idle() {
     if (now - entry->last_use >= options_.unload_after) idle.push_back(model);
   for (const int model : idle) {
     retire(model);
-    log::info("unloaded model={} reason=idle", model);
+    for (const ModelEntry& entry : map_->entries())
+      if (entry.id == model) log::info("unloaded model={} reason=idle", entry.directory);
   }
 }
 
@@ -375,7 +395,9 @@ void ModelPool::update_map(std::unique_lock<std::mutex>& lock) {
     problem = error.what();
   }
   lock.lock();
-  if (!problem.empty()) return log::warn("{}; the models stay as they are", problem);
+  if (problem != std::exchange(problem_, problem) && !problem.empty())
+    log::warn("{}; the models stay as they are", problem);
+  if (!problem.empty()) return;
   for (ModelEntry& entry : entries) {
     entry.id = -1;
     for (const ModelEntry& old : before->entries())

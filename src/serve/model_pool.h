@@ -51,7 +51,7 @@ class ModelPool : public Engine {
   /// True as well if translate() would fail.
   bool is_ready(int model) override;
   void listen(std::function<void()> listener) override;
-  /// Called once, from any thread, when the GPU is lost (core/device_lost.h); empty: nobody
+  /// Called once, from any thread, when the GPU is lost (tensor/device_lost.h); empty: nobody
   /// listens.
   void when_lost(std::function<void()> stop);
   /// The message of the error that lost the GPU, or "".
@@ -104,6 +104,7 @@ class ModelPool : public Engine {
 
   const ModelPoolOptions options_;
   std::set<std::string> skipped_;                  // entries of folders at the last check
+  std::string problem_;                            // of the last check
   std::map<std::string, std::string> glossaries_;  // file by "source target"
   Statistics statistics_;
   mutable std::mutex mutex_;  // of what follows

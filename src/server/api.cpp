@@ -254,6 +254,8 @@ void Api::detect(const CallPtr& call) {
     bool is_array = false;
     const std::vector<std::string> texts =
         fields.texts("q", static_cast<std::size_t>(spec_.limits.max_texts), is_array);
+    call->texts = texts.size();
+    call->characters = checked_characters(texts, spec_.limits);
     nlohmann::ordered_json found = nlohmann::ordered_json::array();
     for (const serve::Detection& detection :
          detect_texts(texts, serve::TextFormat::text, pool_.map()->sources()))

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -132,7 +134,10 @@ std::optional<long long> RequestFields::integer(const std::string& name) const {
   const auto found = values_.find(name);
   if (found == values_.end() || found->is_null() || *found == "") return std::nullopt;
   long long value = 0;
-  if (found->is_number_integer()) return found->get<long long>();
+  const bool is_large =
+      found->is_number_unsigned() &&
+      found->get<std::uint64_t>() > std::uint64_t{std::numeric_limits<int>::max()};
+  if (found->is_number_integer() && !is_large) return found->get<long long>();
   if (found->is_string()) {
     const std::string& text = found->get_ref<const std::string&>();
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -43,6 +43,15 @@ std::vector<serve::Detection> detect_texts(const std::vector<std::string>& texts
   return serve::detect_language(all, candidates);
 }
 
+std::size_t checked_characters(std::span<const std::string> texts, const Limits& limits) {
+  std::size_t characters = 0;
+  for (const std::string& text : texts) characters += count_characters(text);
+  if (limits.max_characters > 0 && characters > static_cast<std::size_t>(limits.max_characters))
+    refuse(fmt::format("Invalid request: {} characters exceed the text limit of {}", characters,
+                       limits.max_characters));
+  return characters;
+}
+
 TranslateCall::TranslateCall(const RequestFields& fields, const serve::ModelMap& models,
                              const Limits& limits) {
   originals_ = fields.texts("q", static_cast<std::size_t>(limits.max_texts), is_array_);
@@ -60,10 +69,7 @@ TranslateCall::TranslateCall(const RequestFields& fields, const serve::ModelMap&
   segments_ = fields.flag("segments");
   if (segments_ && format_ == serve::TextFormat::html)
     refuse("segments are for texts, not for html");
-  for (const std::string& text : originals_) characters_ += count_characters(text);
-  if (limits.max_characters > 0 && characters_ > static_cast<std::size_t>(limits.max_characters))
-    refuse(fmt::format("Invalid request: {} characters exceed the text limit of {}", characters_,
-                       limits.max_characters));
+  characters_ = checked_characters(originals_, limits);
   if (source_ == "auto") detect_source(models);
   if (!contains(models.languages(), source_)) refuse(shown(source_) + " is not supported");
   if (!contains(models.languages(), target_)) refuse(shown(target_) + " is not supported");

@@ -15,6 +15,9 @@
 
 namespace nmt::server {
 
+/// Characters of all texts. Throws RequestError: more than the limit.
+std::size_t checked_characters(std::span<const std::string> texts, const Limits& limits);
+
 /// A request to /translate: checked, cut into sentences, and put together again.
 class TranslateCall {
  public:

@@ -98,6 +98,11 @@ bool choose_attention_query(ModelSpec& model) {
   return true;
 }
 
+// Whether the unit decides how attention is asked, since the architecture would do it otherwise.
+bool by_unit(const ModelSpec& model) {
+  return architecture_of(model).conditional_by_default && !asks_recurrently(model);
+}
+
 bool choose_gate_init(ModelSpec& model) {
   if (model.gate_init) return false;
   model.gate_init = usual_gate_init;
@@ -156,7 +161,8 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
   if (choose_positions(model, data))
     choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
   if (choose_attention_query(model))
-    choices.push_back({"attention-query", std::string(name_of(*model.attention_query)), type});
+    choices.push_back({"attention-query", std::string(name_of(*model.attention_query)),
+                       by_unit(model) ? "unit " + model.dec_cell : type});
   if (choose_gate_init(model))
     choices.push_back(
         {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});

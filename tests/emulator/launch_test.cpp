@@ -1,9 +1,9 @@
 // What launch() does around a launch: it raises a kernel's limit of shared memory, which the
 // emulator keeps as CUDA does, and it makes equal arguments equal bytes.
 
-#include "core/device_lost.h"
 #include "core/error.h"
 #include "faulty.h"
+#include "tensor/device_lost.h"
 #include "tests/support/cuda_fixture.h"
 
 #include <cstdlib>

@@ -522,6 +522,28 @@ class Serve(unittest.TestCase):
             self.assertEqual(server.translate(self.lines[:1])["translatedText"],
                              self.expected(self.lines[:1], model="de-fr"))
 
+    def test_a_model_seen_while_it_is_copied_is_loaded_when_it_is_complete(self):
+        model, copied = self.home / "copied", self.home / "half"
+        shutil.copytree(self.models / "de-fr", model, symlinks=True)
+        shutil.copytree(self.models / "en-de", copied, symlinks=True)
+        late = [(path, path.read_bytes()) for path in copied.glob("checkpoints/*/model.safetensors")]
+        for path, _ in late:
+            path.unlink()
+        with serving(f"en-de={model}", "--reload-interval", "1") as server:
+            first = server.translate(self.lines)["translatedText"]
+            shutil.rmtree(model)
+            copied.rename(model)
+            end = time.monotonic() + 20
+            while server.metric("nmt_model_load_failures_total") < 1 and time.monotonic() < end:
+                time.sleep(0.1)
+            self.assertEqual(server.translate(self.lines)["translatedText"], first)
+            for path, contents in late:
+                (model / path.relative_to(copied)).write_bytes(contents)
+            expected = self.expected(self.lines, model="en-de")
+            while server.translate(self.lines)["translatedText"] != expected and time.monotonic() < end:
+                time.sleep(0.2)
+            self.assertEqual(server.translate(self.lines)["translatedText"], expected)
+
     def test_what_a_folder_has_besides_models_is_logged_once(self):
         folder = self.home / "mixed"
         folder.mkdir()
@@ -601,10 +623,12 @@ class Serve(unittest.TestCase):
         listening = socket.create_server(("127.0.0.1", 0))
         port = listening.getsockname()[1]
         (self.home / "bad.tsv").write_text("a\tb\tc\n")
+        (self.home / "good.tsv").write_text("a\tb\n")
+        good = f"en-de={self.home / 'good.tsv'}"
         for status, arguments in ((2, []), (2, [empty]), (2, [self.models / "en-de"]), (2, ["en-de=/nowhere"]), (2, ["nonsense"]),
                                   (2, [self.models, f"en-de={self.models / 'en-de'}"]), (2, [self.models, "--port", port]),
                                   (2, [self.models, "--port", 70000]), (2, [self.models, "--host", "no.such.host.invalid"]),
-                                  (2, [self.models, "--glossaries", "xx-yy=f"]), (2, [self.models, "--api-keys", "/nowhere"]),
+                                  (2, [self.models, "--glossaries", "xx-yy=f"]), (2, [self.models, "--glossaries", good, good]), (2, [self.models, "--api-keys", "/nowhere"]),
                                   (2, [self.models, "--max-body", 2000, "--max-pending-bytes", 1000]),
                                   (2, [self.models, "--max-alternatives", 3, "--beam-size", 3]),
                                   (3, [self.models, "--glossaries", f"en-de={self.home / 'bad.tsv'}"])):

@@ -133,6 +133,8 @@ TEST(Html, HostileHtmlIsQuick) {
 }
 
 TEST(Html, References) {
+  EXPECT_EQ(decode_html("a&#10;b&#x9;c&#13;d"), "a\nb\tc\rd");
+  EXPECT_EQ(decode_html("&#150;&#x80;&#129;&#0;&#127;&#55296;"), "–€&#129;&#0;&#127;&#55296;");
   EXPECT_EQ(decode_html("a &lt; b &amp;&#65;&#x42; &eacute;&nbsp;&unknown; & &#0; &"),
             "a < b &AB \u00e9\u00a0&unknown; & &#0; &");
   EXPECT_EQ(encode_html("a < b & c\u00a0> &unknown; &amp;"),

@@ -117,8 +117,10 @@ void remove_repeated(const Distillation& all) {
     if (next.kind == Outlook::Kind::refused) refuse_other_settings(step->name, next.why);
     if (next.kind != Outlook::Kind::finished) break;
   }
-  for (const Step* step : steps)
-    if (step->name >= first) all.work.remove(step->name);
+  // Later steps first: what an interrupted removal leaves has the record of the earlier steps,
+  // which refuses other settings.
+  for (auto step = std::rbegin(steps); step != std::rend(steps); ++step)
+    if ((*step)->name >= first) all.work.remove((*step)->name);
 }
 
 ExitStatus run(const Step& step, const Distillation& all) {

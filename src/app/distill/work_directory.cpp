@@ -92,11 +92,12 @@ std::optional<WorkDirectory::Record> WorkDirectory::read(DistillStep step) const
   if (!fs::exists(path, error)) return std::nullopt;
   try {
     const Json json = Json::parse(read_file(path));
-    return Record{json.at("settings"), json.at("finished").get<bool>(), json.at("result")};
+    Record record{json.at("settings"), json.at("finished").get<bool>(), json.at("result")};
+    if (!record.finished || record.result.is_object()) return record;
   } catch (const nlohmann::json::exception&) {
-    fail(ExitStatus::data, "{}: is not a step of nmt-distill; repeat the step with --redo {}", path,
-         name_of(step));
   }
+  fail(ExitStatus::data, "{}: is not a step of nmt-distill; repeat the step with --redo {}", path,
+       name_of(step));
 }
 
 void WorkDirectory::write(DistillStep step, const Record& record) const {
@@ -130,8 +131,8 @@ std::string WorkDirectory::missing(DistillStep step, std::int64_t parts) const {
 }
 
 void WorkDirectory::remove(DistillStep step) const {
-  remove_all(record_path(step));
   for (const std::string& name : outputs(step)) remove_all(at(name));
+  remove_all(record_path(step));
 }
 
 void WorkDirectory::clean(DistillStep step) const {

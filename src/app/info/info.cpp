@@ -180,9 +180,9 @@ std::vector<config::Option> fields(InfoSpec& spec) {
                         {Option("json", &spec.json, "print JSON"),
                          Option("architectures", &spec.architectures, "describe all architectures"),
                          Option("dim-labels", &spec.labels,
-                                "number of tags or labels, of a tagger or classifier")
-                             .range(1, 1000000)
-                             .unset_means("that of the model directory"),
+                                "number of tags or labels, of a tagger or classifier; 0: that of "
+                                "the model directory")
+                             .range(0, 1000000),
                          Option("sentence-length", &spec.sentence_length,
                                 "sentence length in tokens for the memory estimate")
                              .range(1, 100000)})});
@@ -194,7 +194,7 @@ void note_given(InfoSpec& spec, const config::Settings& settings) {
   note_given(spec.training, settings);
   const int level = settings.level("model");
   spec.from_directory = level > 0 && level == std::max(1, settings.level("config"));
-  spec.sentence_length_given = settings.is_set("sentence-length");
+  spec.sentence_length_given = settings.is_typed("sentence-length");
 }
 
 ModelInfo find_model(InfoSpec& spec) {

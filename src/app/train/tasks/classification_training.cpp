@@ -28,10 +28,6 @@ std::string hash_of(const LabeledTexts& texts) {
 
 LabeledTexts read(const std::string& path) {
   LabeledTexts texts = read_labeled_text(path);
-  for (const LabeledText& example : texts.examples)
-    if (example.label.find_first_of(" \v\f\r") != std::string::npos)
-      fail(ExitStatus::data, "{}: line {}: the label '{}' has a space", path, example.line,
-           example.label.substr(0, 80));
   log::info("{}: {} labeled {}", path, grouped(std::ssize(texts.examples)),
             texts.has_pairs ? "pairs of texts" : "texts");
   return texts;
