@@ -41,8 +41,10 @@ class ModelMap {
 /// Finds models. Each word is "en-de=DIRECTORY" or a folder whose subfolders are model directories
 /// with such names. `on_skipped` gets every other entry of the folders, and why it is none, in one
 /// text. Errors (usage): a word that is neither, a model that is not there, two models of a
-/// direction, none at all.
+/// direction, none at all. For a server that is running, only none at all is an error: other words
+/// and second models are skipped, and directories that are named stay, whatever is there.
 std::vector<ModelEntry> find_models(const std::vector<std::string>& words,
-                                    const std::function<void(const std::string&)>& on_skipped);
+                                    const std::function<void(const std::string&)>& on_skipped,
+                                    bool is_running);
 
 }  // namespace nmt::serve

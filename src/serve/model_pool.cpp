@@ -62,7 +62,7 @@ std::string key_of(const Direction& direction) {
 
 ModelPool::ModelPool(const ModelPoolOptions& options)
     : options_(options),
-      map_(std::make_shared<const ModelMap>(find_models())),
+      map_(std::make_shared<const ModelMap>(find_models(false))),
       next_id_(static_cast<int>(map_->entries().size())),
       last_check_(Clock::now()) {
   for (const std::string& word : options.glossaries) {
@@ -372,13 +372,15 @@ void ModelPool::reload_changed(std::unique_lock<std::mutex>& lock) {
 }
 
 // Logs what a folder has besides models, once.
-std::vector<ModelEntry> ModelPool::find_models() {
+std::vector<ModelEntry> ModelPool::find_models(bool is_running) {
   std::set<std::string> skipped;
-  std::vector<ModelEntry> entries =
-      serve::find_models(options_.models, [&](const std::string& entry) {
+  std::vector<ModelEntry> entries = serve::find_models(
+      options_.models,
+      [&](const std::string& entry) {
         if (skipped_.insert(entry).second) log::info("skipped {}", entry);
         skipped.insert(entry);
-      });
+      },
+      is_running);
   skipped_ = std::move(skipped);
   return entries;
 }
@@ -390,7 +392,7 @@ void ModelPool::update_map(std::unique_lock<std::mutex>& lock) {
   std::vector<ModelEntry> entries;
   std::string problem;
   try {
-    entries = find_models();
+    entries = find_models(true);
   } catch (const std::exception& error) {
     problem = error.what();
   }

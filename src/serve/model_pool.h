@@ -87,7 +87,7 @@ class ModelPool : public Engine {
   void count_text(Loaded& entry);
 
   // In the thread of the pool, and before it starts.
-  std::vector<ModelEntry> find_models();
+  std::vector<ModelEntry> find_models(bool is_running);
   // In the thread of the pool.
   void run();
   void load_wanted(std::unique_lock<std::mutex>& lock);

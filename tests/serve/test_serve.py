@@ -522,6 +522,25 @@ class Serve(unittest.TestCase):
             self.assertEqual(server.translate(self.lines[:1])["translatedText"],
                              self.expected(self.lines[:1], model="de-fr"))
 
+    def test_an_unusable_model_does_not_keep_others_from_coming(self):
+        folder, named = self.home / "others", self.home / "named"
+        shutil.copytree(self.models / "en-de", folder / "en-de", symlinks=True)
+        shutil.copytree(self.models / "de-fr", named, symlinks=True)
+        with serving(folder, f"fr-en={named}", "--reload-interval", "1") as server:
+            named.rename(self.home / "away")
+            shutil.copytree(self.models / "de-fr", folder / "de-fr", symlinks=True)
+            shutil.copytree(self.models / "de-fr", folder / "de_fr", symlinks=True)
+            end = time.monotonic() + 20
+            while server.json("/translate", q="a", source="de", target="fr")[0] != 200 and time.monotonic() < end:
+                time.sleep(0.1)
+            self.assertEqual(server.json("/translate", q="a", source="de", target="fr")[0], 200)
+            self.assertEqual(server.json("/translate", q="a", source="fr", target="en")[0], 500)
+            (self.home / "away").rename(named)
+            while server.json("/translate", q="a", source="fr", target="en")[0] != 200 and time.monotonic() < end:
+                time.sleep(0.1)
+            self.assertEqual(server.json("/translate", q="a", source="fr", target="en")[0], 200)
+            self.assertEqual(sum("both translate de to fr" in line for line in server.log), 1)
+
     def test_a_model_seen_while_it_is_copied_is_loaded_when_it_is_complete(self):
         model, copied = self.home / "copied", self.home / "half"
         shutil.copytree(self.models / "de-fr", model, symlinks=True)

@@ -87,7 +87,6 @@ with tempfile.TemporaryDirectory() as folder:
 
     model = os.path.join(folder, "texts.model")
     assert len(ok("nmt-classify", model, stdin="\n\n\ufeff a\x00\nX red")[0].splitlines()) == 4
-    assert ok("nmt-classify", model, stdin="\u3000\n\u00a0\u200b\nX red")[0].split("\n")[:2] == ["", ""]  # white space has no class
     refused(3, ["standard input: line 2 has 3 fields; this classifier reads single texts"], "nmt-classify", model, stdin="X red\na\tb\tc\n")
     refused(3, ["line 1 has 2 fields"], "nmt-classify", model, stdin="red a\tred b\n")
     refused(3, ["has pairs of texts; this classifier reads single texts"], "nmt-classify", model, "--evaluate", os.path.join(folder, "pairs.valid"))

@@ -280,10 +280,10 @@ class ResumeTest(TrainingCase):
         self.assertIn("dim-rnn", done.stderr)
         self.assertIn("16", done.stderr)
 
-    def test_what_has_no_effect_may_change(self):
+    def test_the_unit_of_an_encoder_without_one_may_change(self):
         block = ["--type", "block", "--encoder-mixer", "attention", "--dec-cell", "ssru"]
         self.train("m", *block, "--after", "2u")
-        done = self.train("m", *block[:-2], "--unit", "ssru", "--groups", "1", "--after", "3u")
+        done = self.train("m", *block[:-2], "--unit", "ssru", "--after", "3u")
         self.assertNotIn("override enc-cell", done.stderr)
         self.assertNotIn("override dec-cell", done.stderr)
         self.assertIn("dec-cell is ssru there, not gru", self.train("m", *block[:-2], "--unit", "gru", "--after", "4u", status=2).stderr)

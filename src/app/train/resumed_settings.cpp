@@ -1,12 +1,11 @@
 #include "app/train/resumed_settings.h"
 
 #include "config/settings.h"
+#include "model/architecture.h"
 #include "model/older_settings.h"
 #include "train/autoconfig.h"
 
 #include <algorithm>
-#include <set>
-#include <utility>
 #include <variant>
 
 namespace nmt::app {
@@ -19,11 +18,6 @@ TrainingSpec read_settings(const std::string& yaml) {
   settings.read_yaml(yaml, "the settings of the training so far");
   settings.read({});
   return spec;
-}
-
-// Whether the option has no effect with the other settings of its training.
-bool is_idle(const config::Option& option) {
-  return option.idle_rule && !option.idle_rule().empty();
 }
 
 }  // namespace
@@ -54,15 +48,14 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
   if (spec.is_given("attention-query")) train::choose_attention_query(spec.model);
   if (spec.is_given("positions")) train::choose_positions(spec.model, before.model.positions);
   const std::vector<config::Option> options = fields(spec), earlier = fields(before);
-  // --unit has no effect either on a side without units.
-  const std::set<std::string> spread = std::exchange(spec.spread, {});
+  const bool has_no_encoder_unit = encoder_attends(spec.model) && encoder_attends(before.model);
   std::vector<train::ChangedSetting> changes;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const config::Option& option = options[i];
     if (std::holds_alternative<std::monostate>(option.target)) continue;
     const std::vector<std::string> was = config::values(earlier[i]);
     if (was == config::values(option)) continue;
-    if (spec.keeps(option) || (is_idle(option) && is_idle(earlier[i]))) {
+    if (spec.keeps(option) || (has_no_encoder_unit && option.name == "enc-cell")) {
       config::assign(option, was, option.name);
       continue;
     }
@@ -75,7 +68,6 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
                              [&](const auto& known) { return known.name == change.name; }))
       changes.push_back(std::move(change));
   }
-  spec.spread = spread;
   return changes;
 }
 
