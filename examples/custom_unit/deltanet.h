@@ -9,9 +9,7 @@
 //   S = S' (I - beta k k^T) + beta v k^T
 //   h = S q
 
-#include "units/matrix/matrix_state.h"
-
-#include <cmath>
+#include "units/matrix/gdn.h"
 
 namespace nmt::units {
 
@@ -19,18 +17,10 @@ struct DeltaNet : PlainRow<DeltaNet> {
   static constexpr int planes = 2, scalars = 1, extras = 1;
   static constexpr bool reads = true;
 
-  /// 1 / |x|, bounded for vectors near 0.
-  template <class T>
-  NMT_HOST_DEVICE static T inverse_length(int k, const T* x) {
-    T sum = T(1e-12);
-    for (int i = 0; i < k; ++i) sum += x[i] * x[i];
-    return T(1) / std::sqrt(sum);
-  }
-
   template <class T>
   NMT_HOST_DEVICE static void prepare(int k, const HeadInput<const T>& in,
                                       const HeadOutput<T>& out) {
-    const T query = inverse_length(k, in.planes), key = inverse_length(k, in.planes + k);
+    const T query = Gdn::inverse_length(k, in.planes), key = Gdn::inverse_length(k, in.planes + k);
     for (int i = 0; i < k; ++i) {
       out.query[i] = in.planes[i] * query;
       out.key[i] = in.planes[k + i] * key;
@@ -44,16 +34,8 @@ struct DeltaNet : PlainRow<DeltaNet> {
                                                const HeadOutput<const T>& out,
                                                const HeadOutput<const T>& dout,
                                                const HeadInput<T>& din) {
-    T along_query = T(0), along_key = T(0);
-    for (int i = 0; i < k; ++i) {
-      along_query += out.query[i] * dout.query[i];
-      along_key += out.key[i] * dout.key[i];
-    }
-    const T query = inverse_length(k, in.planes), key = inverse_length(k, in.planes + k);
-    for (int i = 0; i < k; ++i) {
-      din.planes[i] = (dout.query[i] - along_query * out.query[i]) * query;
-      din.planes[k + i] = (dout.key[i] - along_key * out.key[i]) * key;
-    }
+    Gdn::normalize_backward(k, in.planes, out.query, dout.query, din.planes);
+    Gdn::normalize_backward(k, in.planes + k, out.key, dout.key, din.planes + k);
     din.scalars[0] = dout.extra[0] * sigmoid_slope(out.extra[0]);
   }
 

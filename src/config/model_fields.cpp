@@ -9,8 +9,8 @@ std::vector<Option> shape(ModelSpec& s) {
   const std::vector<std::string> ties{"tied-embeddings", "tied-embeddings-src",
                                       "tied-embeddings-all"};
   const std::string unit_rule =
-      fmt::format("{}; {} for translation of fewer than 500,000 pairs, but for blocks", s.enc_cell,
-                  small_corpus_unit);
+      fmt::format("{}; {} for translation of fewer than 500,000 pairs, except in blocks",
+                  s.enc_cell, small_corpus_unit);
   return with_role(
       Role::shape,
       {

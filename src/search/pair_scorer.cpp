@@ -77,7 +77,7 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
       });
   for (const PairScore& score :
        scores) {  // in the order of lines, so that the sum does not depend on the batches
-    totals_.sentences += !score.word_scores.empty();  // as few as are scored
+    totals_.sentences += !score.word_scores.empty();  // pairs without text are not scored
     totals_.tokens += static_cast<std::int64_t>(score.word_scores.size());
     totals_.log_prob += score.log_prob;
   }

@@ -12,19 +12,11 @@ namespace {
 
 using OnSkipped = std::function<void(const std::string&)>;
 
-// An entry that cannot be used: an error when the server starts. Later it is skipped, so that it
-// does not keep the others from changing.
-void refuse(const OnSkipped& on_skipped, bool is_running, const std::string& message) {
-  if (!is_running) fail(ExitStatus::usage, "{}", message);
-  on_skipped(message);
-}
-
 void add(std::vector<ModelEntry>& entries, const Direction& direction, const std::string& directory,
-         const OnSkipped& on_skipped, bool is_running) {
+         const OnSkipped& refuse) {
   for (const ModelEntry& entry : entries)
     if (entry.direction == direction)
-      return refuse(on_skipped, is_running,
-                    fmt::format("models: {} and {} both translate {} to {}; keep one of them",
+      return refuse(fmt::format("models: {} and {} both translate {} to {}; keep one of them",
                                 entry.directory, directory, direction.source, direction.target));
   entries.push_back({static_cast<int>(entries.size()), direction, directory});
 }
@@ -40,20 +32,19 @@ std::string reason_to_skip(const std::string& name, const std::string& path, Dir
 }
 
 void add_folder(std::vector<ModelEntry>& entries, const std::string& folder,
-                const OnSkipped& on_skipped, bool is_running) {
+                const OnSkipped& on_skipped, const OnSkipped& refuse) {
   std::error_code error;
   std::vector<std::string> names;
   for (const auto& each : std::filesystem::directory_iterator(folder, error))
     names.push_back(each.path().filename().string());
-  if (error)
-    return refuse(on_skipped, is_running, fmt::format("models: {}: {}", folder, error.message()));
+  if (error) return refuse(fmt::format("models: {}: {}", folder, error.message()));
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     Direction direction;
     const std::string path = (std::filesystem::path(folder) / name).string();
     const std::string reason = reason_to_skip(name, path, direction);
     if (reason.empty())
-      add(entries, direction, path, on_skipped, is_running);
+      add(entries, direction, path, refuse);
     else
       on_skipped(fmt::format("{}: {}", path, reason));
   }
@@ -63,6 +54,12 @@ void add_folder(std::vector<ModelEntry>& entries, const std::string& folder,
 
 std::vector<ModelEntry> find_models(const std::vector<std::string>& words,
                                     const OnSkipped& on_skipped, bool is_running) {
+  // What cannot be used is an error at the start. Later it is skipped, so that it does not keep the
+  // other models from changing.
+  const OnSkipped refuse = [&](const std::string& message) {
+    if (!is_running) fail(ExitStatus::usage, "{}", message);
+    on_skipped(message);
+  };
   std::vector<ModelEntry> entries;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
@@ -71,14 +68,14 @@ std::vector<ModelEntry> find_models(const std::vector<std::string>& words,
       const std::string directory = word.substr(equals + 1);
       // Later, a directory that cannot be read keeps its place, and its loaded model.
       if (!is_running) ModelDirectory::open(directory).require(Task::translation);
-      add(entries, direction, directory, on_skipped, is_running);
+      add(entries, direction, directory, refuse);
     } else if (is_directory(word) && !ModelDirectory::is_there(word)) {
-      add_folder(entries, word, on_skipped, is_running);
+      add_folder(entries, word, on_skipped, refuse);
     } else {
-      refuse(on_skipped, is_running,
-             fmt::format("models: '{}': expected LANGUAGES=DIRECTORY, for example en-de=model, or "
-                         "a folder of model directories with such names",
-                         word));
+      refuse(
+          fmt::format("models: '{}': expected LANGUAGES=DIRECTORY, for example en-de=model, or "
+                      "a folder of model directories with such names",
+                      word));
     }
   }
   if (entries.empty())

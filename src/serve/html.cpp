@@ -202,7 +202,8 @@ std::string resolve(std::string_view name) {
   std::uint32_t code = 0;
   const auto [end, error] =
       std::from_chars(name.data(), name.data() + name.size(), code, is_hex ? 16 : 10);
-  // As in browsers, codes of control characters are those of Windows-1252 (HTML 13.2.5.84).
+  // As in browsers, codes of control characters are those of Windows-1252 (HTML Standard, numeric
+  // character reference end state).
   constexpr std::uint16_t windows_1252[] = {
       0x20AC, 0,      0x201A, 0x192,  0x201E, 0x2026, 0x2020, 0x2021, 0x2C6,  0x2030, 0x160,
       0x2039, 0x152,  0,      0x17D,  0,      0,      0x2018, 0x2019, 0x201C, 0x201D, 0x2022,

@@ -40,12 +40,12 @@ std::string version_of(const std::string& directory) {
   // Weights and vocabularies may come after the manifest, as in a copy that is under way.
   std::set<std::string> files;
   for (const fs::path& folder : folders)
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-      const std::string extension = entry.path().extension().string();
-      if (extension != ".spm" && extension != ".safetensors") continue;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      const fs::path& path = entry->path();
+      if (path.extension() != ".spm" && path.extension() != ".safetensors") continue;
       std::error_code unreadable;
-      files.insert(
-          fmt::format(" {}:{}", entry.path().filename().string(), entry.file_size(unreadable)));
+      files.insert(fmt::format(" {}:{}", path.filename().string(), entry->file_size(unreadable)));
     }
   for (const std::string& file : files) version += file;
   return version;

@@ -98,7 +98,7 @@ bool choose_attention_query(ModelSpec& model) {
   return true;
 }
 
-// Whether the unit decides how attention is asked, since the architecture would do it otherwise.
+// Whether the unit, not the architecture, decides the attention query.
 bool by_unit(const ModelSpec& model) {
   return architecture_of(model).conditional_by_default && !asks_recurrently(model);
 }

@@ -10,7 +10,18 @@
 namespace nmt::units {
 namespace {
 
-constexpr double h = 1e-6;
+/// The central difference of a function of `value`.
+template <class Function>
+double slope(double& value, const Function& function) {
+  constexpr double h = 1e-6;
+  const double before = value;
+  value = before + h;
+  const double above = function();
+  value = before - h;
+  const double below = function();
+  value = before;
+  return (above - below) / (2 * h);
+}
 
 double forward(const Step<double, Qrnn>& step) {
   double next[Qrnn::states];
@@ -25,13 +36,7 @@ double error_at(Step<double, Qrnn> step) {
   Qrnn::backward(step, one, gradient);
   double worst = 0;
   const auto compare = [&](double& value, double derivative) {
-    const double before = value;
-    value = before + h;
-    const double above = forward(step);
-    value = before - h;
-    const double below = forward(step);
-    value = before;
-    worst = std::fmax(worst, std::fabs((above - below) / (2 * h) - derivative));
+    worst = std::fmax(worst, std::fabs(slope(value, [&] { return forward(step); }) - derivative));
   };
   for (int i = 0; i < Qrnn::inputs; ++i) compare(step.x[i], gradient.x[i]);
   for (int i = 0; i < Qrnn::states; ++i) compare(step.s[i], gradient.s[i]);
@@ -121,13 +126,8 @@ double error_at(DeltaStep step) {
                                      {gradient.planes, &gradient.scalar, nullptr});
   gradient.x = d.x[0];
   const auto compare = [&](double& value, double derivative) {
-    const double before = value;
-    value = before + h;
-    const double above = by_equations(step);
-    value = before - h;
-    const double below = by_equations(step);
-    value = before;
-    worst = std::fmax(worst, std::fabs((above - below) / (2 * h) - derivative));
+    worst =
+        std::fmax(worst, std::fabs(slope(value, [&] { return by_equations(step); }) - derivative));
   };
   compare(step.x, gradient.x);
   compare(step.scalar, gradient.scalar);

@@ -1,4 +1,4 @@
-"""A running nmt-serve and a way to train tiny models, for tests whose first argument is the folder of the programs."""
+"""A running nmt-serve and tiny models trained by nmt-train, for tests whose first argument is the folder of the programs."""
 import contextlib
 import http.client
 import json
@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+import unittest
 
 BIN = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/bin").resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -94,3 +96,31 @@ def train(home, model, source, target, seed, updates=120):
          "--mini-batch-words", "600", "--learn-rate", "0.003", "--lr-warmup", "20u", "--seed", str(seed),
          "--cpu-threads", "2"], capture_output=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr.decode()
+
+
+class WithModels(unittest.TestCase):
+    """Has the models en-de and de-fr in the folder `models`, and `lines` to translate."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.home = pathlib.Path(cls.folder.name)
+        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_toy_corpus.py"), "--pairs", "1000",
+                        "--seed", "3", str(cls.home)], check=True, timeout=SECONDS)
+        cls.models = cls.home / "models"
+        cls.models.mkdir()
+        train(cls.home, cls.models / "en-de", "en", "de", 1)
+        train(cls.home, cls.models / "de-fr", "de", "en", 2)
+        cls.lines = (cls.home / "test.en").read_text().splitlines()[:40]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def expected(self, lines, *arguments, model="en-de"):
+        """The translations of nmt-translate with the server's settings."""
+        done = subprocess.run([str(BIN / "nmt-translate"), "-m", str(self.models / model), "--quiet", "--preserve",
+                               "--repetition-guard", "--recase", *arguments], input="\n".join(lines) + "\n",
+                              capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split("\n")[:-1]

@@ -2,53 +2,34 @@
 """End-to-end tests of nmt-serve on tiny models trained by nmt-train. Usage: test_serve.py BIN_FOLDER.
 
 Answers have the shapes of LibreTranslate's documentation and the texts of nmt-translate; models are
-found, reloaded and chained; requests that are wrong, too large, too slow or too many are refused,
+chained; requests that are wrong, too large, too slow or too many are refused,
 and other clients are still served."""
 import concurrent.futures
 import http.client
 import json
-import pathlib
 import random
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 import unittest
 import urllib.parse
 
-from running_server import BIN, ROOT, SECONDS, Server, serving, train
+from running_server import BIN, SECONDS, Server, WithModels, serving
 
 
-class Serve(unittest.TestCase):
+class Serve(WithModels):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.home = pathlib.Path(cls.folder.name)
-        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_toy_corpus.py"), "--pairs", "1000",
-                        "--seed", "3", str(cls.home)], check=True, timeout=SECONDS)
-        cls.models = cls.home / "models"
-        cls.models.mkdir()
-        train(cls.home, cls.models / "en-de", "en", "de", 1)
-        train(cls.home, cls.models / "de-fr", "de", "en", 2)
-        cls.lines = (cls.home / "test.en").read_text().splitlines()[:40]
+        super().setUpClass()
         cls.server = Server(cls.models, "--max-body", "100000", "--read-timeout", "1", "--idle-timeout", "3")
 
     @classmethod
     def tearDownClass(cls):
         cls.server.stop()
-        cls.folder.cleanup()
-
-    def expected(self, lines, *arguments, model="en-de"):
-        done = subprocess.run([str(BIN / "nmt-translate"), "-m", str(self.models / model), "--quiet", "--preserve",
-                               "--repetition-guard", "--recase", *arguments], input="\n".join(lines) + "\n",
-                              capture_output=True, text=True, timeout=SECONDS)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split("\n")[:-1]
+        super().tearDownClass()
 
     def test_shapes_of_the_documentation(self):
         server, line = self.server, self.lines[0]
@@ -171,35 +152,6 @@ class Serve(unittest.TestCase):
         with serving(self.models, "--no-web-ui") as server:
             for path in ("/", "/ui/page.js"):
                 self.assertEqual(server.ask("GET", path)[0], 404)
-
-    def test_reloading_does_not_stop_translating(self):
-        """Requests are answered by the old model while the new one is loaded, and none fails."""
-        model = self.home / "reloaded"
-        shutil.copytree(self.models / "en-de", model, symlinks=True)
-        config = model / "config.json"
-        with serving(f"en-de={model}", "--reload-interval", "1") as server:
-            expected = server.translate(self.lines[:4])
-            stop, answers = threading.Event(), []
-
-            def ask():
-                while not stop.is_set():
-                    answers.append(server.translate(self.lines[:4]))
-
-            with concurrent.futures.ThreadPoolExecutor(4) as pool:
-                asked = [pool.submit(ask) for _ in range(4)]
-                end = time.monotonic() + 20
-                while server.metric("nmt_model_loads_total") < 4 and time.monotonic() < end:
-                    config.touch()
-                    time.sleep(0.2)
-                stop.set()
-                for each in asked:
-                    each.result()
-            self.assertGreaterEqual(server.metric("nmt_model_loads_total"), 4)
-            self.assertTrue(all(answer == expected for answer in answers))
-            end = time.monotonic() + 10
-            while server.metric("nmt_models_loaded") != 1 and time.monotonic() < end:
-                time.sleep(0.1)
-            self.assertEqual(server.metric('nmt_jobs_total{result="failed"}'), 0)
 
     def test_memory_is_flat(self):
         """Many texts of many lengths, canceled and refused requests: resident memory stays the same after a start."""
@@ -485,108 +437,6 @@ class Serve(unittest.TestCase):
             time.sleep(1)
             self.assertEqual(server.ask("GET", "/health")[0], 200)
             self.assertEqual(server.metric("nmt_queue_sentences"), 0)
-
-    def test_models_come_change_and_go(self):
-        folder = self.home / "changing"
-        folder.mkdir()
-        shutil.copytree(self.models / "en-de", folder / "en-de", symlinks=True)
-        with serving(folder, "--reload-interval", "1", "--unload-after", "1") as server:
-            def until(what):
-                end = time.monotonic() + 20
-                while not what() and time.monotonic() < end:
-                    time.sleep(0.1)
-                self.assertTrue(what(), server.log)
-            self.assertEqual(server.metric("nmt_models_loaded"), 0)
-            first = server.translate(self.lines)["translatedText"]
-            self.assertEqual(server.metric("nmt_models_loaded"), 1)
-            until(lambda: server.metric("nmt_models_loaded") == 0)
-            shutil.copytree(self.models / "de-fr", folder / "de-fr", symlinks=True)
-            until(lambda: server.json("/translate", q="a", source="de", target="fr")[0] == 200)
-            shutil.rmtree(folder / "de-fr")
-            until(lambda: server.json("/translate", q="a", source="de", target="fr")[0] == 400)
-        with serving(f"en-de={folder / 'en-de'}", "--reload-interval", "1") as server:
-            self.assertEqual(server.translate(self.lines)["translatedText"], first)
-            shutil.copytree(self.models / "de-fr", folder / "new", symlinks=True)
-            shutil.rmtree(folder / "en-de")
-            (folder / "new").rename(folder / "en-de")
-            end = time.monotonic() + 20
-            while server.translate(self.lines)["translatedText"] == first and time.monotonic() < end:
-                time.sleep(0.2)
-            self.assertEqual(server.translate(self.lines)["translatedText"], self.expected(self.lines, model="de-fr"))
-            for manifest in (folder / "en-de").glob("checkpoints/*/manifest.json"):
-                manifest.write_text("{")
-            end = time.monotonic() + 20
-            while server.metric("nmt_model_load_failures_total") < 1 and time.monotonic() < end:
-                time.sleep(0.2)
-            self.assertEqual(server.metric("nmt_model_load_failures_total"), 1)
-            self.assertEqual(server.translate(self.lines[:1])["translatedText"],
-                             self.expected(self.lines[:1], model="de-fr"))
-
-    def test_an_unusable_model_does_not_keep_others_from_coming(self):
-        folder, named = self.home / "others", self.home / "named"
-        shutil.copytree(self.models / "en-de", folder / "en-de", symlinks=True)
-        shutil.copytree(self.models / "de-fr", named, symlinks=True)
-        with serving(folder, f"fr-en={named}", "--reload-interval", "1") as server:
-            named.rename(self.home / "away")
-            shutil.copytree(self.models / "de-fr", folder / "de-fr", symlinks=True)
-            shutil.copytree(self.models / "de-fr", folder / "de_fr", symlinks=True)
-            end = time.monotonic() + 20
-            while server.json("/translate", q="a", source="de", target="fr")[0] != 200 and time.monotonic() < end:
-                time.sleep(0.1)
-            self.assertEqual(server.json("/translate", q="a", source="de", target="fr")[0], 200)
-            self.assertEqual(server.json("/translate", q="a", source="fr", target="en")[0], 500)
-            (self.home / "away").rename(named)
-            while server.json("/translate", q="a", source="fr", target="en")[0] != 200 and time.monotonic() < end:
-                time.sleep(0.1)
-            self.assertEqual(server.json("/translate", q="a", source="fr", target="en")[0], 200)
-            self.assertEqual(sum("both translate de to fr" in line for line in server.log), 1)
-
-    def test_a_model_seen_while_it_is_copied_is_loaded_when_it_is_complete(self):
-        model, copied = self.home / "copied", self.home / "half"
-        shutil.copytree(self.models / "de-fr", model, symlinks=True)
-        shutil.copytree(self.models / "en-de", copied, symlinks=True)
-        late = [(path, path.read_bytes()) for path in copied.glob("checkpoints/*/model.safetensors")]
-        for path, _ in late:
-            path.unlink()
-        with serving(f"en-de={model}", "--reload-interval", "1") as server:
-            first = server.translate(self.lines)["translatedText"]
-            shutil.rmtree(model)
-            copied.rename(model)
-            end = time.monotonic() + 20
-            while server.metric("nmt_model_load_failures_total") < 1 and time.monotonic() < end:
-                time.sleep(0.1)
-            self.assertEqual(server.translate(self.lines)["translatedText"], first)
-            for path, contents in late:
-                (model / path.relative_to(copied)).write_bytes(contents)
-            expected = self.expected(self.lines, model="en-de")
-            while server.translate(self.lines)["translatedText"] != expected and time.monotonic() < end:
-                time.sleep(0.2)
-            self.assertEqual(server.translate(self.lines)["translatedText"], expected)
-
-    def test_what_a_folder_has_besides_models_is_logged_once(self):
-        folder = self.home / "mixed"
-        folder.mkdir()
-        shutil.copytree(self.models / "en-de", folder / "en-de", symlinks=True)
-        shutil.copytree(self.models / "en-de", folder / "english", symlinks=True)
-        shutil.copytree(self.models / "en-de", folder / "en-xx", symlinks=True)
-        config = json.loads((folder / "en-xx/config.json").read_text())
-        config["model"]["task"] = "tagging"
-        (folder / "en-xx/config.json").write_text(json.dumps(config))
-        (folder / "de-en").mkdir()
-        (folder / "notes.txt").write_text("models\n")
-        reasons = {"english": "not two languages", "en-xx": "is a tagger", "de-en": "config.json is missing", "notes.txt": "not two languages"}
-        with serving(folder, "--reload-interval", "1") as server:
-            status, _, body = server.ask("GET", "/languages")
-            self.assertEqual([language["code"] for language in json.loads(body)], ["de", "en"])
-            time.sleep(2.5)  # two checks of the folder
-            (folder / "late").mkdir()
-            end = time.monotonic() + 10
-            while not any("late" in line for line in server.log) and time.monotonic() < end:
-                time.sleep(0.1)
-            lines = [line for line in server.log if "skipped " in line]
-        self.assertEqual(len(lines), 5, lines)
-        for name, reason in {**reasons, "late": "not two languages"}.items():
-            self.assertEqual(len([line for line in lines if f"{folder / name}: " in line and reason in line]), 1, (name, lines))
 
     def test_glossary(self):
         word = self.lines[0].split()[1]

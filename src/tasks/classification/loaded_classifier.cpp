@@ -3,7 +3,6 @@
 #include "core/log.h"
 #include "model/directory/loaded_model.h"
 #include "model/directory/stored_weights.h"
-#include "text/lines.h"
 
 namespace nmt {
 namespace {

@@ -103,7 +103,7 @@ struct Counters {
   Planted instantiations, uploads, graph_launches;  ///< of graphs
   /// Copies, launches, waits and questions about memory fail, as after a fault of a kernel.
   bool lost = false;
-  std::int64_t launches_until_loss;  ///< initially NMT_EMULATED_LOSS; -1: the device is never lost
+  std::int64_t launches_until_loss = -1;  ///< initially NMT_EMULATED_LOSS; -1: it is never lost
   /// Streams do their work as late as a device may: when the host or another stream waits for it.
   /// Initially as NMT_EMULATED_STREAMS=late says.
   bool late_streams = false;

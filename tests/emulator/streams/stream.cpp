@@ -24,8 +24,8 @@ bool are_late_at_first() {
 Counters counted = [] {
   Counters first;
   first.late_streams = are_late_at_first();
-  const char* const loss = std::getenv("NMT_EMULATED_LOSS");
-  first.launches_until_loss = loss ? std::strtoll(loss, nullptr, 10) : -1;
+  if (const char* const loss = std::getenv("NMT_EMULATED_LOSS"))
+    first.launches_until_loss = std::strtoll(loss, nullptr, 10);
   return first;
 }();
 
