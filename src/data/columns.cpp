@@ -35,10 +35,12 @@ class ColumnReader {
 
   ColumnFile read() {
     for (std::string line; reader_.next(line);) {
-      if (is_blank(line))
-        end_sentence();
-      else
-        add(line);
+      if (columns_ == 0 && (is_blank(line) || line[0] == '#')) {
+        early_.push_back({line, reader_.lines()});
+        continue;
+      }
+      if (columns_ == 0) begin(line);
+      take(line, reader_.lines());
     }
     end_sentence();
     if (file_.sentences.empty())
@@ -53,29 +55,34 @@ class ColumnReader {
     sentence_ = {};
   }
 
-  void add(std::string_view line) {
-    if (columns_ == 0 && line[0] == '#') return;
-    if (columns_ == 0) begin(line);
+  void take(std::string_view line, std::int64_t number) {
+    if (is_blank(line))
+      end_sentence();
+    else
+      add(line, number);
+  }
+
+  void add(std::string_view line, std::int64_t number) {
     const Fields fields = split(line, separator_);
     if (fields.size() != columns_) {
       if (line[0] == '#') return;
       fail(ExitStatus::data, "{}: line {} has {} columns, not {} as line {}", reader_.name(),
-           reader_.lines(), fields.size(), columns_, first_line_);
+           number, fields.size(), columns_, first_line_);
     }
     if (file_.is_conllu && is_number(fields[0], "-.") && !is_number(fields[0], "")) return;
-    const std::string_view word = field(fields, file_.columns.word),
-                           tag = field(fields, file_.columns.tag);
-    if (tag.find(' ') != std::string_view::npos)
+    const std::string_view word = field(fields, file_.columns.word, number),
+                           tag = field(fields, file_.columns.tag, number);
+    if (tag.find_first_of(" \v\f\r") != std::string_view::npos)
       fail(ExitStatus::data, "{}: line {}: column {} is a tag with a space: {}", reader_.name(),
-           reader_.lines(), file_.columns.tag, tag);
+           number, file_.columns.tag, tag);
     if (!file_.is_conllu && word == "-DOCSTART-") return;
-    if (sentence_.words.empty()) sentence_.line = reader_.lines();
+    if (sentence_.words.empty()) sentence_.line = number;
     sentence_.words.emplace_back(word);
     sentence_.tags.emplace_back(tag);
     ++file_.words;
   }
 
-  // The form of the file, from its first line with a word.
+  // The form of the file, from its first line that cannot be a comment; then the lines before it.
   void begin(std::string_view line) {
     separator_ = line.find('\t') == std::string_view::npos ? ' ' : '\t';
     const Fields fields = split(line, separator_);
@@ -93,20 +100,29 @@ class ColumnReader {
       fail(ExitStatus::data,
            "{}: line {} has one column; expected a word and its tag, separated by a tab or space",
            reader_.name(), reader_.lines());
+    // Words of a comment are like columns where spaces separate them.
+    if (separator_ == '\t')
+      for (const Early& early : early_) take(early.line, early.number);
   }
 
-  std::string_view field(const Fields& fields, int column) const {
+  std::string_view field(const Fields& fields, int column, std::int64_t number) const {
     const std::string_view text = fields[static_cast<std::size_t>(column - 1)];
     if (is_blank(text))
-      fail(ExitStatus::data, "{}: line {}: column {} is empty", reader_.name(), reader_.lines(),
-           column);
+      fail(ExitStatus::data, "{}: line {}: column {} is empty", reader_.name(), number, column);
     return text;
   }
+
+  // A blank line or one with # before the form of the file is known.
+  struct Early {
+    std::string line;
+    std::int64_t number;
+  };
 
   LineReader reader_;
   ColumnChoice choice_;
   ColumnFile file_;
   TaggedSentence sentence_;
+  std::vector<Early> early_;
   char separator_ = '\t';
   std::size_t columns_ = 0;  // 0: no word yet
   std::int64_t first_line_ = 0;

@@ -23,6 +23,14 @@ void keep_in_one_line(std::string& text) {
 
 }  // namespace
 
+int reported_repetitions(std::span<const std::int32_t> output,
+                         std::span<const std::int32_t> source) {
+  const int times = longest_repetition(output).times;
+  const bool is_reported =
+      times >= min_reported_repetitions && times > 2 * longest_repetition(source).times;
+  return is_reported ? times : 0;
+}
+
 BatchTranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu) {
   BatchTranslatorOptions options;
   options.search = search_options(spec, cpu);
@@ -50,6 +58,14 @@ BatchTranslator::BatchTranslator(StepScorer& scorer, const Vocabulary& source,
 }
 
 std::vector<LineTranslation> BatchTranslator::translate(
+    std::span<const std::string> lines, std::int64_t first_line,
+    std::span<const ContextSentences> contexts) {
+  std::vector<LineTranslation> translations = run(lines, first_line, contexts);
+  count_repetitions(translations, first_line);
+  return translations;
+}
+
+std::vector<LineTranslation> BatchTranslator::translate_uncounted(
     std::span<const std::string> lines, std::int64_t first_line,
     std::span<const ContextSentences> contexts) {
   return run(lines, first_line, contexts);
@@ -106,18 +122,19 @@ std::vector<LineTranslation> BatchTranslator::run(std::span<const std::string> l
     if (lengths[i] > 0)
       statistics_.target_tokens +=
           static_cast<std::int64_t>(translations[i].outputs.front().ids.size());
-  for (std::size_t i = 0; i < lines.size(); ++i)
-    if (translations[i].repeated > 0)
-      count_repetition(*first_line + static_cast<std::int64_t>(i), translations[i].repeated);
   return translations;
 }
 
-void BatchTranslator::count_repetition(std::int64_t line, int times) {
-  if (statistics_.repeating++ == 0 && options_.warn_repetitions)
+void BatchTranslator::count_repetitions(std::span<const LineTranslation> translations,
+                                        std::int64_t first_line) {
+  for (std::size_t i = 0; i < translations.size(); ++i) {
+    const int times = translations[i].repeated;
+    if (times == 0 || statistics_.repeating++ > 0 || !options_.warn_repetitions) continue;
     log::warn(
         "line {}: the translation repeats a sequence {} times in a row; further such lines are not "
         "reported individually",
-        line, times);
+        first_line + static_cast<std::int64_t>(i), times);
+  }
 }
 
 void BatchTranslator::translate_batch(const Worker& worker, std::span<const std::size_t> batch,
@@ -154,10 +171,7 @@ void BatchTranslator::translate_batch(const Worker& worker, std::span<const std:
 LineTranslation BatchTranslator::read(const SentenceResult& result, std::string_view line,
                                       const SourceIds& source) const {
   LineTranslation translation;
-  const int repeated = longest_repetition(result.hypotheses.front().ids).times;
-  if (repeated >= min_reported_repetitions &&
-      repeated > 2 * longest_repetition(source.sentence()).times)
-    translation.repeated = repeated;
+  translation.repeated = reported_repetitions(result.hypotheses.front().ids, source.sentence());
   const PieceGroups source_groups =
       groups_of_source(options_.alignment, source_, line, source, options_.pieces_in);
   for (const Hypothesis& hypothesis : result.hypotheses) {

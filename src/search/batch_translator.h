@@ -21,6 +21,9 @@ namespace nmt {
 
 /// Minimum number of consecutive repetitions to report, unless the source repeats as often.
 inline constexpr int min_reported_repetitions = 8;
+/// Number of consecutive repetitions of a sequence in `output`; 0 if they are not to be reported.
+int reported_repetitions(std::span<const std::int32_t> output,
+                         std::span<const std::int32_t> source);
 
 struct BatchTranslatorOptions {
   SearchOptions search;
@@ -89,9 +92,12 @@ class BatchTranslator : public LineTranslator {
   /// in statistics(), warnings and BatchTranslatorOptions::on_batch.
   std::vector<LineTranslation> translate_parts(std::span<const std::string> parts,
                                                std::span<const ContextSentences> contexts = {});
-  /// Counts a line whose translation repeats a sequence, and warns of the first; translate() does
-  /// so itself.
-  void count_repetition(std::int64_t line, int times);
+  /// translate() without count_repetitions(), for a caller that replaces translations.
+  std::vector<LineTranslation> translate_uncounted(std::span<const std::string> lines,
+                                                   std::int64_t first_line,
+                                                   std::span<const ContextSentences> contexts);
+  /// Counts the translations that repeat a sequence, and warns of the first.
+  void count_repetitions(std::span<const LineTranslation> translations, std::int64_t first_line);
 
   /// Recommended number of lines per call of translate().
   std::size_t window() const override { return options_.batching.window(); }
@@ -100,7 +106,7 @@ class BatchTranslator : public LineTranslator {
 
  private:
   using Ids = std::vector<std::int32_t>;
-  /// translate(), or without `first_line` translate_parts().
+  /// translate_uncounted(), or without `first_line` translate_parts().
   std::vector<LineTranslation> run(std::span<const std::string> lines,
                                    std::optional<std::int64_t> first_line,
                                    std::span<const ContextSentences> contexts);

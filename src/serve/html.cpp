@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdint>
 #include <iterator>
+#include <unordered_map>
 
 namespace nmt::serve {
 namespace {
@@ -42,6 +43,39 @@ bool is_void(std::string_view element) {
                                       "link", "meta", "source", "track", "wbr"})
     if (element == name) return true;
   return false;
+}
+
+/// An element that may lack its end tag, and what ends it then (HTML Standard, section 13.1.2.4).
+struct OptionalEnd {
+  std::string_view elements, start_tags, end_tags;  ///< names between spaces
+};
+constexpr OptionalEnd optional_ends[] = {
+    {" li ", " li ", " ul ol menu "},
+    {" dt dd ", " dt dd ", " dl "},
+    {" rt rp ", " rt rp ", " ruby "},
+    {" option ", " option optgroup hr ", " select datalist optgroup "},
+    {" optgroup ", " optgroup hr ", " select "},
+    {" td th ", " td th tr tbody thead tfoot ", " tr tbody thead tfoot table "},
+    {" tr ", " tr tbody thead tfoot ", " tbody thead tfoot table "},
+    {" tbody thead tfoot ", " tbody thead tfoot ", " table "},
+    {" caption colgroup ", " colgroup tr tbody thead tfoot ", " table "},
+    {" p ",
+     " address article aside blockquote center details dialog dir div dl fieldset figcaption "
+     "figure "
+     "footer form h1 h2 h3 h4 h5 h6 header hgroup hr li main menu nav ol p pre search section "
+     "table "
+     "td th dt dd ul ",
+     " address article aside blockquote body center details dialog dir div dl fieldset figcaption "
+     "figure footer form header hgroup html li main menu nav ol search section table td th dt dd "
+     "ul "}};
+bool is_among(std::string_view names, const std::string& name) {
+  return names.find(' ' + name + ' ') != std::string_view::npos;
+}
+/// Null: the element needs its end tag.
+const OptionalEnd* optional_end_of(const std::string& element) {
+  for (const OptionalEnd& end : optional_ends)
+    if (is_among(end.elements, element)) return &end;
+  return nullptr;
 }
 
 /// A piece of markup.
@@ -103,7 +137,9 @@ Markup read_markup(std::string_view html, std::size_t at, std::size_t last_close
     const std::size_t found = html.find(what, at + from);
     markup.end = found == std::string_view::npos ? html.size() : found + what.size();
   };
-  if (rest.starts_with("<!--")) {
+  if (rest.starts_with("<!-->") || rest.starts_with("<!--->")) {  // comments without text
+    until(">", 4);
+  } else if (rest.starts_with("<!--")) {
     until("-->", 4);
   } else if (last_close == std::string_view::npos || at > last_close) {
     return markup;
@@ -140,11 +176,71 @@ std::size_t end_of_raw_text(std::string_view html, std::size_t at, const std::st
   return html.size();
 }
 
+// The elements that are open within another one.
+class OpenElements {
+ public:
+  void open(const std::string& element) {
+    elements_.push_back(element);
+    ++counts_[element];
+    needs_end_ += optional_end_of(element) == nullptr;
+  }
+  bool has(const std::string& element) const {
+    const auto found = counts_.find(element);
+    return found != counts_.end() && found->second > 0;
+  }
+  // The element has(), and those within it.
+  void close(const std::string& element) {
+    for (std::string last; last != element; elements_.pop_back()) {
+      last = elements_.back();
+      --counts_[last];
+      needs_end_ -= optional_end_of(last) == nullptr;
+    }
+  }
+  bool all_may_lack_their_ends() const { return needs_end_ == 0; }
+
+ private:
+  std::vector<std::string> elements_;
+  std::unordered_map<std::string, int> counts_;
+  int needs_end_ = 0;
+};
+
+// end_of_element() of one that `optional` describes: where it ends without an end tag, the tag that
+// ends it is not a part of it.
+std::size_t end_of_optional(std::string_view html, std::size_t at, const std::string& element,
+                            const OptionalEnd& optional, std::size_t last_close) {
+  OpenElements within;
+  while ((at = html.find('<', at)) != std::string_view::npos) {
+    const Markup markup = read_markup(html, at, last_close);
+    const std::size_t begin = at;
+    at = markup.end == 0 ? at + 1 : markup.end;
+    if (markup.element.empty()) continue;
+    if (markup.closes) {
+      if (within.has(markup.element)) {
+        within.close(markup.element);
+        continue;
+      }
+      if (markup.element == element) return at;
+      if (is_among(optional.end_tags, markup.element)) return begin;
+    } else {
+      if (within.all_may_lack_their_ends() && is_among(optional.start_tags, markup.element))
+        return begin;
+      if (markup.is_empty) continue;
+      if (is_raw_text(markup.element))
+        at = end_of_raw_text(html, at, markup.element, last_close);
+      else
+        within.open(markup.element);
+    }
+  }
+  return html.size();
+}
+
 // Behind the end tag of an element whose start tag ends at `at`; nested elements of the same name
 // count. The end of the HTML where there is none.
 std::size_t end_of_element(std::string_view html, std::size_t at, const std::string& element,
                            std::size_t last_close) {
   if (is_raw_text(element)) return end_of_raw_text(html, at, element, last_close);
+  if (const OptionalEnd* optional = optional_end_of(element))
+    return end_of_optional(html, at, element, *optional, last_close);
   for (int depth = 1; at < html.size();) {
     at = html.find('<', at);
     if (at == std::string_view::npos) break;

@@ -68,6 +68,17 @@ TEST(Columns, OtherFilesHaveTheirTagsInTheLastColumn) {
   EXPECT_EQ(third.sentences[0].tags, (Words{"I-NP"}));
 }
 
+TEST(Columns, TheFirstWordMayBeANumberSign) {
+  const TemporaryFiles files;
+  const ColumnFile file =
+      read_columns(files.write("tags", "# text: # 1\n#\tSYM\n1\tNUM\n\n# text: go\ngo\tVERB\n"));
+  ASSERT_EQ(file.sentences.size(), 2u);
+  EXPECT_EQ(file.sentences[0].words, (Words{"#", "1"}));
+  EXPECT_EQ(file.sentences[0].line, 2);
+  EXPECT_EQ(file.sentences[1].words, (Words{"go"}));
+  EXPECT_EQ(read_columns(files.write("spaces", "# SYM\ngo VERB\n")).words, 1);
+}
+
 TEST(Columns, BadFilesGiveOneLineWithTheirPlace) {
   const TemporaryFiles files;
   const auto refused = [&](const std::string& text, const std::string& part,
@@ -87,6 +98,7 @@ TEST(Columns, BadFilesGiveOneLineWithTheirPlace) {
   refused("a\tX\nb\t\n", "line 2: column 2 is empty");
   refused("a\tX\n \tX\n", "line 2: column 1 is empty");
   refused("a\tX Y\n", "line 1: column 2 is a tag with a space");
+  refused("a\tX\vY\n", "line 1: column 2 is a tag with a space");
   EXPECT_EQ(error_of([&] { read_columns(files.folder() + "/none"); }).first, ExitStatus::usage);
   EXPECT_EQ(error_of([&] { read_columns(files.folder()); }).first, ExitStatus::usage);
 }

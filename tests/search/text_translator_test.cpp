@@ -173,6 +173,29 @@ TEST_F(TextTranslatorTest, PartsAreNotCountedAsLines) {
   EXPECT_EQ(reported, 3);
 }
 
+// A line with digits becomes one piece twelve times, any other a copy.
+TEST_F(TextTranslatorTest, AReplacedRepetitionIsNotReported) {
+  TextRules rules;
+  rules.preserve.numbers = true;
+  TableScorer table(test_vocabulary().size(), [](const Ids& source, const Ids& prefix) {
+    std::vector<float> logits(test_vocabulary().size(), -5.0f);
+    const bool is_stuck = std::any_of(source.begin(), source.end(), is_digit_piece);
+    const Ids wanted = is_stuck ? Ids(12, 7) : source;
+    logits[prefix.size() < wanted.size() ? wanted[prefix.size()] : 2] = 5.0f;
+    return logits;
+  });
+  BatchTranslatorOptions options = translator_options(SearchSpec{}, Cpu{&pool});
+  options.warn_repetitions = true;
+  BatchTranslator plain(table, test_vocabulary(), test_vocabulary(), options);
+  TextTranslator translator(plain, test_vocabulary(), test_vocabulary(), rules, statistics);
+  testing::internal::CaptureStderr();
+  const std::vector<LineTranslation> out = translator.translate(Lines{"the fox 12", "a dog"});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(out[0].outputs.at(0).text, "the fox 12");
+  EXPECT_EQ(out[0].repeated, 0);
+  EXPECT_EQ(plain.statistics().repeating, 0);
+}
+
 TEST_F(TextTranslatorTest, GlossaryTermsReplaceTheirSources) {
   TextRules rules;
   rules.glossary = Glossary::from_lines({"fox\tFuchs", "dog"}, "test");

@@ -98,9 +98,24 @@ TEST(Html, WhatNoReaderSeesIsNoText) {
             (Lines{"a", "b"}));
   EXPECT_EQ(html_texts("a<style></style/x='>'>b<style></style x>c"), (Lines{"a", "b", "c"}));
   EXPECT_EQ(html_texts("a<code>x<code>y</code>z</code>b"), (Lines{"a", "b"}));
-  EXPECT_EQ(html_texts("a<p translate=\"no\">x<p>y</p>z</p>b"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("a<div translate=\"no\">x<div>y</div>z</div>b"), (Lines{"a", "b"}));
   EXPECT_EQ(html_texts("a<i class='x notranslate'>x</i>b<i class=notranslated>c</i>"),
             (Lines{"a", "b", "c"}));
+}
+
+TEST(Html, EndTagsMayBeMissing) {
+  EXPECT_EQ(html_texts("<p translate=no>x<p>a"), (Lines{"a"}));
+  EXPECT_EQ(html_texts("<p translate=no>x <b>y</p>a"), (Lines{"a"}));
+  EXPECT_EQ(html_texts("<div><p translate=no>x</i>y</div>a"), (Lines{"a"}));
+  EXPECT_EQ(html_texts("<ul><li translate=no>x<ul><li>y<li>z</ul>z<li>a</ul>b"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("<ul><li translate=no>x<p>y<li>a</ul>b"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("<ul><li translate=no>x</ul>b"), (Lines{"b"}));
+  EXPECT_EQ(html_texts("<dl><dt translate=no>x<dd>a<dt>b</dl>"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("<table><tr><td translate=no>x<table><tr><td>y</table>y<td>a<tr>"
+                       "<td class=notranslate>x<script>'</table>'</script></table>b"),
+            (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("<select><option translate=no>x<option>a</select>"), (Lines{"a"}));
+  EXPECT_EQ(html_texts("a<!-->b<!--->c<!-- -->d"), (Lines{"a", "b", "c", "d"}));
 }
 
 TEST(Html, BrokenHtmlIsKept) {
@@ -116,9 +131,9 @@ TEST(Html, BrokenHtmlIsKept) {
 
 TEST(Html, HostileHtmlIsQuick) {
   using Clock = std::chrono::steady_clock;
-  for (const std::string begin : {"", "<script>", "<style>", "<code>"})
+  for (const std::string begin : {"", "<script>", "<style>", "<code>", "<p translate=no>"})
     for (const char* part : {"<a b='", "<code>", "<", "</", "<!--", "<a", "<a ", "<a x", "<script>",
-                             "</script", "</s", "<p class=notranslate>", "&#1"}) {
+                             "</script", "</s", "<p class=notranslate>", "<b></i>", "&#1"}) {
       std::string html = begin;
       while (html.size() < 300'000) html += part;
       html += "'>";

@@ -22,13 +22,14 @@ DROPOUT = ["--dropout", "0.1"]
 SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--enc-depth", "1", "--dec-depth", "1", "--dim-vocabs", "200", "--mini-batch-words", "200",
          "--cpu-threads", "1", "--disp-freq", "10u", "--valid-freq", "20u", "--save-freq", "10u", "--valid-max-sentences", "10",
          "--early-stopping", "0", "--exponential-smoothing", "0.01", "--beam-size", "1", "--precision", "float32"]
-# mpirun keeps its files in a folder of this test's own: two of them that create a shared one at the same time may both fail.
 MPI_FILES = tempfile.TemporaryDirectory(prefix="nmt-mpi-")
-ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_orte_tmpdir_base": MPI_FILES.name}
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def mpirun(ranks):
-    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
+    """Each keeps its files in a folder of its own: where several create or remove a shared one at the same time, one may fail."""
+    files = tempfile.mkdtemp(dir=MPI_FILES.name)
+    return ["mpirun", "--mca", "orte_tmpdir_base", files, "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
 
 
 def tensors(path):
@@ -208,10 +209,11 @@ class ParallelTest(unittest.TestCase):
         # the first process fails, the second, both
         for failing in (0, 1, 2):
             words = self.command("one", 2)
-            files = [[*words[:4], "-np", "1", *words[6:]] for _ in range(2)]
-            for file in files if failing == 2 else [files[failing]]:
-                file[file.index(str(self.text / "train.de"))] = str(short)
-            done = subprocess.run([*files[0], ":", "-np", "1", *files[1][6:]], capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+            count = words.index("-np")
+            programs = [["-np", "1", *words[count + 2:]] for _ in range(2)]
+            for program in programs if failing == 2 else [programs[failing]]:
+                program[program.index(str(self.text / "train.de"))] = str(short)
+            done = subprocess.run([*words[:count], *programs[0], ":", *programs[1]], capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
             self.assertEqual(done.returncode, 3, done.stderr)
             errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
             self.assertEqual(len(errors), 1, done.stderr)

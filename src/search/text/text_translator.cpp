@@ -35,7 +35,16 @@ std::vector<LineTranslation> TextTranslator::translate(std::span<const std::stri
                                                        std::int64_t first_line,
                                                        std::span<const ContextSentences> given) {
   const std::vector<ContextSentences> contexts = read_contexts(lines, given);
-  if (!rules_.recase) return as_written(lines, first_line, contexts);
+  std::vector<LineTranslation> translations = rules_.recase
+                                                  ? recased(lines, first_line, contexts)
+                                                  : as_written(lines, first_line, contexts);
+  translator_.count_repetitions(translations, first_line);
+  return translations;
+}
+
+std::vector<LineTranslation> TextTranslator::recased(std::span<const std::string> lines,
+                                                     std::int64_t first_line,
+                                                     std::span<const ContextSentences> contexts) {
   std::vector<std::string> texts(lines.begin(), lines.end());
   std::vector<LetterCase> cases;
   for (std::string& text : texts) {
@@ -68,10 +77,10 @@ std::vector<LineTranslation> TextTranslator::as_written(
     std::span<const ContextSentences> contexts) {
   if (best_) return lists(lines, first_line, contexts);
   if (!rules_.preserve.any() && rules_.glossary.size() == 0)
-    return guarded(translator_.translate(lines, first_line, contexts), lines);
+    return guarded(translator_.translate_uncounted(lines, first_line, contexts), lines);
   const auto [spans, plain] = marked(lines);
   std::vector<LineTranslation> translations =
-      guarded(translator_.translate(plain, first_line, contexts), plain);
+      guarded(translator_.translate_uncounted(plain, first_line, contexts), plain);
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (plain[i] != lines[i])  // the words of the line are others
       for (Output& output : translations[i].outputs) output.alignment.clear();
@@ -86,10 +95,18 @@ std::vector<LineTranslation> TextTranslator::as_written(
   std::vector<ContextSentences> contexts_of_texts;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (spans[i].empty()) continue;
-    std::erase_if(translations[i].outputs, [&kept = spans[i]](const Output& output) {
+    std::vector<Output>& outputs = translations[i].outputs;
+    const auto lacks_span = [&kept = spans[i]](const Output& output) {
       return !contains_all(output.text, kept);
-    });
-    if (!translations[i].outputs.empty()) continue;
+    };
+    const bool loses_best = lacks_span(outputs.front());
+    std::erase_if(outputs, lacks_span);
+    if (!outputs.empty()) {
+      if (loses_best && !rules_.repetition_guard)
+        translations[i].repeated =
+            reported_repetitions(outputs.front().ids, source_.encode(plain[i]));
+      continue;
+    }
     cuts.push_back({i, LineParts(lines[i], spans[i]), texts.size()});
     for (const LineParts::Part& part : cuts.back().parts.parts) {
       if (!part.translate) continue;
@@ -115,10 +132,7 @@ std::vector<LineTranslation> TextTranslator::as_written(
     }
     output.text = cuts[i].parts.join(translated);
     output.ids = target_.encode(output.text);
-    int& of_line = translations[cuts[i].line].repeated;
-    if (of_line == 0 && repeated > 0)
-      translator_.count_repetition(first_line + static_cast<std::int64_t>(cuts[i].line), repeated);
-    of_line = std::max(of_line, repeated);
+    translations[cuts[i].line].repeated = repeated;
   }
   return translations;
 }
@@ -127,7 +141,8 @@ std::vector<LineTranslation> TextTranslator::lists(std::span<const std::string> 
                                                    std::int64_t first_line,
                                                    std::span<const ContextSentences> contexts) {
   const auto [spans, plain] = marked(lines);
-  std::vector<LineTranslation> translations = translator_.translate(plain, first_line, contexts);
+  std::vector<LineTranslation> translations =
+      translator_.translate_uncounted(plain, first_line, contexts);
   std::vector<std::size_t> refused;
   std::vector<std::string> texts;
   std::vector<ContextSentences> contexts_of_texts;
@@ -152,6 +167,7 @@ std::vector<LineTranslation> TextTranslator::lists(std::span<const std::string> 
   for (std::size_t i = 0; i < refused.size(); ++i) {
     std::vector<Output>& outputs = translations[refused[i]].outputs;
     Output& best = again[i].outputs.front();
+    translations[refused[i]].repeated = again[i].repeated;
     const auto listed = std::find_if(outputs.begin(), outputs.end(), [&](const Output& output) {
       return output.text == best.text;
     });

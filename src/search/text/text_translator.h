@@ -61,7 +61,10 @@ class TextTranslator : public LineTranslator {
   /// The contexts as the rules have the model read them; none if it has no context.
   std::vector<ContextSentences> read_contexts(std::span<const std::string> lines,
                                               std::span<const ContextSentences> contexts) const;
-  /// translate() of lines whose case stays, with read_contexts().
+  /// translate() with recasing, without counting repetitions, with read_contexts().
+  std::vector<LineTranslation> recased(std::span<const std::string> lines, std::int64_t first_line,
+                                       std::span<const ContextSentences> contexts);
+  /// The same of lines whose case stays.
   std::vector<LineTranslation> as_written(std::span<const std::string> lines,
                                           std::int64_t first_line,
                                           std::span<const ContextSentences> contexts);
