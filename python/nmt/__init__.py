@@ -5,9 +5,9 @@
         print(result.hypotheses[0])
 """
 
+from . import _nmt
 from ._models import AsyncResult
-from ._nmt import (TrainProgress, TrainResult, Validation, Vocabulary, set_log_level,
-                   version)
+from ._nmt import TrainProgress, TrainResult, Validation, Vocabulary, version
 from ._options import one_line
 from .errors import (DataError, Error, FailedError, NotFoundError, OutOfMemoryError, StoppedError,
                      UsageError)
@@ -19,6 +19,7 @@ from .translator import Translator
 
 __version__ = version()
 
+set_log_level = one_line(_nmt.set_log_level)
 for _name in ("encode", "encode_as_pieces", "decode", "piece", "save"):
     setattr(Vocabulary, _name, one_line(getattr(Vocabulary, _name)))
 setattr(Vocabulary, "train", staticmethod(one_line(Vocabulary.train)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 import os
 import queue
 import threading
@@ -13,10 +12,12 @@ from concurrent.futures import CancelledError, Future
 from typing import Any, Generic, TypeVar, Union
 
 from . import _nmt
-from ._options import settings_of
-from .errors import DataError, NotFoundError, UsageError
+from ._options import (check_text, chosen, integer, invalid, items_of, number, paths_of,
+                       settings_of)
+from .errors import NotFoundError, UsageError
 
 Path = Union[str, "os.PathLike[str]"]
+Made = TypeVar("Made")
 Result = TypeVar("Result")
 
 COMPUTE_TYPES = {"default": "auto", "auto": "auto", "float32": "float32", "bfloat16": "bfloat16",
@@ -73,15 +74,9 @@ class AsyncResult(Generic[Result]):
         self._call.cancel()
 
 
-def model_paths(model: Path | Sequence[Path]) -> list[str]:
-    if isinstance(model, (str, os.PathLike)):
-        return [os.fspath(model)]
-    return [os.fspath(each) for each in model]
-
-
 def load(model: Path | Sequence[Path], settings: dict[str, str]) -> _nmt.Translator:
     """Loads a model or an ensemble."""
-    paths = model_paths(model)
+    paths = paths_of("model", model)
     try:
         return _nmt.Translator(paths, settings)
     except UsageError as error:
@@ -90,34 +85,71 @@ def load(model: Path | Sequence[Path], settings: dict[str, str]) -> _nmt.Transla
         raise NotFoundError(str(error)) from None
 
 
-def opened(native: _nmt.Translator | None) -> _nmt.Translator:
-    if native is None:
+class Once(Generic[Made]):
+    """A value that is made when it is first needed, by one thread while others wait for it."""
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make, self._lock = make, threading.RLock()
+        self._made: Made | None = None
+
+    def value(self) -> Made:
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+
+class Models(Generic[Made]):
+    """Loaded models and their variants: what calls with other options have made of them. Threads
+    may share it."""
+
+    def __init__(self, native: _nmt.Translator) -> None:
+        self.native = native
+        self._lock = threading.RLock()
+        self._variants: dict[Any, Once[Made]] = {}
+
+    def variant(self, settings: dict[str, str], attention: bool,
+                make: Callable[[], Made]) -> Made:
+        """The variant with these options. The 16 used last are kept."""
+        key = (tuple(sorted(settings.items())), attention)
+        with self._lock:
+            variant = self._variants.pop(key) if key in self._variants else Once(make)
+            self._variants[key] = variant
+            if len(self._variants) > 16:
+                del self._variants[next(iter(self._variants))]
+        return variant.value()
+
+
+def opened(models: Models[Made] | None) -> Models[Made]:
+    if models is None:
         raise UsageError("the models are closed; load them again")
-    return native
+    return models
 
 
 def loading_settings(device: str, device_index: int | None, compute_type: str, inter_threads: int,
                      intra_threads: int, options: dict[str, Any]) -> dict[str, str]:
     """The options of the programs for the parameters of a constructor."""
-    if compute_type not in COMPUTE_TYPES:
-        raise UsageError(f"compute_type: '{compute_type}'; expected one of: "
-                         f"{', '.join(COMPUTE_TYPES)}")
+    if not isinstance(device, str):
+        raise invalid("device", device, "'cpu', 'cuda', 'cuda:N' or 'auto'")
     if device_index is not None:
+        device_index = integer("device_index", device_index, 0)
         if device != "cuda":
             raise UsageError(f"device_index: {device_index} with device '{device}'; "
                              "only 'cuda' has an index")
         device = f"cuda:{device_index}"
-    settings = settings_of(options)
-    named = {"precision": ("compute_type", COMPUTE_TYPES[compute_type], "auto"),
-             "workers": ("inter_threads", str(inter_threads or 0), "0"),
-             "cpu-threads": ("intra_threads", str(intra_threads or 0), "0")}
+    settings = settings_of({"device": device, **options})
+    inter_threads = integer("inter_threads", inter_threads, 0, 0)
+    intra_threads = integer("intra_threads", intra_threads, 0, 0)
+    named = {"precision": ("compute_type", chosen("compute_type", compute_type, COMPUTE_TYPES),
+                           "auto"),
+             "workers": ("inter_threads", str(inter_threads), "0"),
+             "cpu-threads": ("intra_threads", str(intra_threads), "0")}
     for option, (name, value, default) in named.items():
         if value == default:
             continue
         if settings.setdefault(option, value) != value:
             raise UsageError(f"{option.replace('-', '_')}: '{settings[option]}' with {name}: "
                              f"'{value}', which is the same option; give one of them")
-    settings["device"] = device
     return settings
 
 
@@ -171,35 +203,25 @@ class Background:
             raise
 
 
-def as_lines(name: str, lines: Any) -> list[str]:
-    """A list of texts. A single text is refused, since its characters would be the lines."""
-    if isinstance(lines, (str, bytes)):
-        raise TypeError(f"{name}: a single {type(lines).__name__}; expected a list of str")
-    texts: list[str] = list(lines)
-    for number, line in enumerate(texts, 1):
+def as_lines(name: str, lines: Any, first: int = 1) -> list[str]:
+    """A list of texts. A single text is refused, since its characters would be the lines. `first`
+    is the number that messages give lines[0]."""
+    texts: list[str] = list(items_of(name, lines))
+    for number, line in enumerate(texts, first):
         if not isinstance(line, str):
-            raise TypeError(f"{name}: contains {type(line).__name__}; expected str: raw text, not "
-                            "tokens")
-        try:
-            line.encode()
-        except UnicodeEncodeError as error:
-            raise DataError(f"{name}: line {number}: {line[error.start]!r} at position "
-                            f"{error.start} is half of a character, as errors='surrogateescape' "
-                            "reads invalid UTF-8") from None
+            raise TypeError(f"{name}: line {number} contains {type(line).__name__}; expected str: "
+                            "raw text, not tokens")
+        check_text(f"{name}: line {number}", line)
     return texts
 
 
-def batch_size(call: str, value: int | None) -> int:
-    """A number of sentences; 0 and None: the default."""
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 0:
-        raise UsageError(f"{call}: max_batch_size={value!r}; expected a number from 0, which is the "
-                         "default")
-    return operator.index(value)
-
-
-def batch_settings(call: str, max_batch_size: int | None, batch_type: str) -> dict[str, str]:
-    if batch_type != "examples":
-        raise UsageError(f"batch_type: '{batch_type}'; expected 'examples'")
-    return settings_of({"mini_batch": batch_size(call, max_batch_size) or None})
+def call_settings(call: str, max_batch_size: int | None, batch_type: str | None,
+                  alignment: str | None, **penalties: float | None) -> dict[str, str]:
+    """The options for the parameters that translating and scoring share."""
+    if batch_type not in (None, "examples"):
+        raise invalid(f"{call}: batch_type", batch_type, "'examples'")
+    return settings_of({
+        "mini_batch": integer(f"{call}: max_batch_size", max_batch_size, 0, 0) or None,
+        "alignment": alignment,
+        **{name: None if value is None else number(f"{call}: {name}", value)
+           for name, value in penalties.items()}})

@@ -1,31 +1,147 @@
-"""Converts keyword arguments to the options of the programs."""
+"""Checks arguments and converts them to the options of the programs."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import math
+import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Any, ParamSpec, TypeVar
 
-from .errors import UsageError
+from .errors import DataError, UsageError
 
+Choice = TypeVar("Choice")
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 #: Other names that the programs give an option.
 OTHER_NAMES = {"batch-size": "mini-batch", "beam": "beam-size", "devices": "device",
                "threads": "cpu-threads"}
 
+#: Options that take a list.
+LISTS = frozenset({"dim-vocabs", "lr-decay-start", "optimizer-params", "preserve", "rnmt-schedule",
+                   "shortlist", "valid-metrics", "weights"})
 
-def words_of(name: str, value: Any) -> list[str]:
-    """The value as the words of a command line."""
+
+def invalid(name: str, value: Any, expected: str) -> UsageError:
+    """The error for a value of a wrong type or out of range."""
+    return UsageError(f"{name}={' '.join(reprlib.repr(value).split())}; expected {expected}")
+
+
+def plain(value: Any) -> Any:
+    """Scalars and arrays of numpy as Python's numbers, texts and lists."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def is_list(value: Any) -> bool:
+    """Whether the items of an argument have an order. A text is a single value."""
+    return isinstance(value, Iterable) and not isinstance(
+        value, (str, bytes, bytearray, Mapping, Set))
+
+
+def items_of(name: str, values: Any, expected: str = "a list of str") -> Iterable[Any]:
+    """The items of an argument. TypeError: a single value, or items without an order."""
+    items = plain(values)
+    if not is_list(items):
+        raise TypeError(f"{name}: {type(values).__name__}; expected {expected}")
+    return items  # type: ignore[no-any-return]
+
+
+def integer(name: str, value: Any, low: int, default: int | None = None) -> int:
+    """An integer of at least `low`. None: the default, if there is one."""
+    if value is None and default is not None:
+        return default
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = low - 1
+    if number < low or isinstance(value, bool):
+        raise invalid(name, value, f"an integer of at least {low}")
+    return number
+
+
+def number(name: str, value: Any) -> float:
+    """A number of at least 0."""
+    given = plain(value)
+    if isinstance(given, (str, bool)) or not hasattr(given, "__float__") or not (
+            0 <= float(given) < math.inf):
+        raise invalid(name, value, "a number of at least 0")
+    return float(given)
+
+
+def flag(name: str, value: Any) -> bool:
+    """None: False."""
+    given = plain(value)
+    if given not in (True, False, None):
+        raise invalid(name, value, "True or False")
+    return bool(given)
+
+
+def chosen(name: str, value: Any, known: Mapping[str, Choice]) -> Choice:
+    if not isinstance(value, str) or value not in known:
+        raise invalid(name, value, f"one of: {', '.join(known)}")
+    return known[value]
+
+
+def check_text(where: str, text: str) -> None:
+    """DataError: the text contains a surrogate, which has no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{where}: {text[error.start]!r} at position {error.start} is half of a "
+                        "character, as errors='surrogateescape' reads invalid UTF-8") from None
+
+
+def path_of(name: str, value: Any) -> str:
+    """A path, or the text of an option."""
+    path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    with contextlib.suppress(UnicodeEncodeError):
+        if isinstance(path, str) and b"\0" not in path.encode():
+            return path
+    raise invalid(name, value, "a str or os.PathLike without NUL and surrogates")
+
+
+def paths_of(name: str, value: Any) -> list[str]:
+    """One path or a list of them."""
+    given = plain(value)
+    if isinstance(given, (str, os.PathLike)):
+        return [path_of(name, given)]
+    if not is_list(given):
+        raise invalid(name, value, "a path or a list of paths")
+    return [path_of(name, each) for each in given]
+
+
+def word_of(name: str, value: Any) -> str:
+    """A single value as a word of a command line."""
     if isinstance(value, bool):
-        return ["true" if value else "false"]
+        return "true" if value else "false"
     if isinstance(value, (str, os.PathLike)):
-        return [os.fspath(value)]
-    if isinstance(value, Iterable):
-        return [word for item in value for word in words_of(name, item)]
-    if isinstance(value, (int, float)) or hasattr(value, "__float__"):
-        return [repr(value.item() if hasattr(value, "item") else value)]
-    raise UsageError(f"{name}: {type(value).__name__}; expected text, a number, a bool or a list")
+        return path_of(name, value)
+    if hasattr(value, "__index__"):
+        return str(operator.index(value))
+    if hasattr(value, "__float__"):
+        return repr(float(value))
+    raise invalid(name, value, "text, a path, a number, a bool or a list of them")
+
+
+def setting_of(name: str, option: str, value: Any) -> str:
+    """The value of an option as the library takes it."""
+    given = plain(value)
+    if option in LISTS and isinstance(given, os.PathLike):
+        given = [given]  # not a text, which the library would split at white space
+    if not is_list(given):
+        return word_of(name, given)
+    if option not in LISTS:
+        lists = ", ".join(sorted(LISTS)).replace("-", "_")
+        raise invalid(name, value, f"a single value; options that take a list: {lists}")
+    words = [word_of(name, plain(each)) for each in given]
+    if not words or any(word.split() != [word] for word in words):
+        raise UsageError(f"{name}: a list cannot be empty, nor can its values be empty or contain "
+                         "white space; None leaves the default")
+    return " ".join(words)
 
 
 def settings_of(options: Mapping[str, Any]) -> dict[str, str]:
@@ -34,23 +150,19 @@ def settings_of(options: Mapping[str, Any]) -> dict[str, str]:
     for name, value in options.items():
         if value is None:
             continue
-        words = words_of(name, value)
-        is_list = not isinstance(value, (str, os.PathLike))
-        if is_list and any(word.split() != [word] for word in words):
-            raise UsageError(f"{name}: a value of a list cannot be empty or contain white space")
         option = name.replace("_", "-")
         option = OTHER_NAMES.get(option, option)
         if option in settings:
             raise UsageError(f"{name}: another name of {option.replace('-', '_')}; give one of them")
-        settings[option] = " ".join(words)
+        settings[option] = setting_of(name, option, value)
     return settings
 
 
-def one_line(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of the extension, with errors of one line for arguments of a wrong type."""
+def one_line(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """The function of the extension, with errors of one line for invalid arguments."""
 
     @functools.wraps(function)
-    def call(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
         try:
             return function(*arguments, **named)
         except TypeError as error:
@@ -59,6 +171,10 @@ def one_line(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             expected = " or ".join(line.partition(". ")[2] for line in lines[1:-1])
             given = lines[-1].removeprefix("Invoked with types: ").replace("nmt._nmt.", "")
+        for value in (*arguments, *named.values()):
+            for text in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(text, str):
+                    check_text(function.__name__, text)
         raise TypeError(f"{function.__name__}: arguments of the types {given}; expected {expected}")
 
     return call
@@ -69,5 +185,5 @@ def refuse(call: str, given: Mapping[str, Any], neutral: Mapping[str, Any]) -> N
     for name, value in given.items():
         if name not in neutral:
             raise TypeError(f"{call}() got an unexpected keyword argument '{name}'")
-        if value != neutral[name]:
+        if plain(value) != neutral[name]:
             raise UsageError(f"{call}: {name} is not supported")

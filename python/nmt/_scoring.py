@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Union
 
 from . import _nmt
-from ._models import AsyncResult, Background, as_lines, batch_settings, opened
-from ._options import refuse, settings_of
+from ._models import AsyncResult, Background, Models, as_lines, call_settings, opened
+from ._options import flag, items_of, refuse
 from .errors import DataError
 from .results import ScoringResult
 
@@ -28,50 +29,37 @@ class Scoring:
 
     def __init__(self, loaded: _nmt.Translator, settings: dict[str, str],
                  background: Background) -> None:
-        self._open: _nmt.Translator | None = loaded
+        self._open: Models[_nmt.Scorer] | None = Models(loaded)
         self._settings, self._background = settings, background
-        self._scorers: dict[Any, _nmt.Scorer] = {}
-
-    @property
-    def _loaded(self) -> _nmt.Translator:
-        return opened(self._open)
 
     def close(self) -> None:
         self._open = None
-        self._scorers.clear()
         self._background.close()
 
-    def _scorer(self, settings: dict[str, str], attention: bool) -> _nmt.Scorer:
-        key = (tuple(sorted(settings.items())), attention)
-        if key not in self._scorers:
-            if len(self._scorers) >= 16:
-                self._scorers.pop(next(iter(self._scorers)))
-            self._scorers[key] = _nmt.Scorer(self._loaded, {**self._settings, **settings},
-                                             attention)
-        return self._scorers[key]
-
-    def prepare(self, source: Iterable[str], target: Targets, *, max_batch_size: int = 0,
-                batch_type: str = "examples", return_attention: bool = False,
+    def prepare(self, source: Iterable[str], target: Targets, *, max_batch_size: int | None = None,
+                batch_type: str | None = None, return_attention: bool | None = None,
                 alignment: str | None = None, length_penalty: float | None = None,
                 normalize: float | None = None, coverage_penalty: float | None = None,
                 **others: Any) -> tuple[Callable[[_nmt.Stop | None], Any], int]:
         """The call, ready to run, and the number of its results."""
-        loaded = self._loaded
+        models = opened(self._open)
         refuse("score_batch", others, UNSUPPORTED)
         sources = as_lines("source", source)
-        given = list(target) if not isinstance(target, (str, bytes)) else as_lines("target", target)
+        given = list(items_of("target", target, "a list of str, or of lists of str"))
         if len(sources) != len(given):
             raise DataError(f"score_batch: {len(sources)} sources and {len(given)} targets; "
                             "the numbers must be equal")
         one_each = all(isinstance(each, str) for each in given)
-        lists: list[list[str]] = [[str(each)] if one_each else as_lines("target", each)
-                                  for each in given]
-        settings = {**batch_settings("score_batch", max_batch_size, batch_type),
-                    **settings_of({"alignment": alignment, "length_penalty": length_penalty,
-                                   "normalize": normalize, "coverage_penalty": coverage_penalty})}
-        scorer = self._scorer(settings, return_attention)
+        lists = ([[text] for text in as_lines("target", given)] if one_each else
+                 [as_lines("target", each) for each in given])
+        settings = call_settings("score_batch", max_batch_size, batch_type, alignment,
+                                 length_penalty=length_penalty, normalize=normalize,
+                                 coverage_penalty=coverage_penalty)
+        attention = flag("score_batch: return_attention", return_attention)
+        scorer = models.variant(settings, attention, partial(
+            _nmt.Scorer, models.native, {**self._settings, **settings}, attention))
         in_pieces = self._settings.get("no-spm-encode", "").lower() in ("true", "yes", "on")
-        vocabulary = None if in_pieces else loaded.target_vocabulary()
+        vocabulary = None if in_pieces else models.native.target_vocabulary()
 
         def compute(stop: _nmt.Stop | None) -> Any:
             results = [[ScoringResult(score, vocabulary, text) for score, text in zip(scores, texts)]
@@ -83,7 +71,7 @@ class Scoring:
     def call(self, source: Iterable[str], target: Targets, asynchronous: bool,
              parameters: dict[str, Any]) -> Any:
         compute, count = self.prepare(source, target, **parameters)
-        if asynchronous:
+        if flag("asynchronous", asynchronous):
             return self._background.submit(compute, count)
         return compute(None)
 

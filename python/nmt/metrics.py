@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar, Union
+from typing import Union
 
 from . import _nmt
 from ._models import as_lines
-from .errors import UsageError
+from ._options import chosen, flag, integer, items_of, number
 
-Choice = TypeVar("Choice")
 #: One reference for each hypothesis, or several such lists.
 References = Union[Sequence[str], Sequence[Sequence[str]]]
 
@@ -45,18 +44,10 @@ class BleuScore(Score):
 
 
 def _streams(references: References) -> list[list[str]]:
-    if isinstance(references, (str, bytes)):
-        raise TypeError("references: a single text; expected a list")
-    streams = list(references)
+    streams = list(items_of("references", references, "a list of str, or of such lists"))
     if all(isinstance(each, str) for each in streams):
         return [as_lines("references", streams)]
     return [as_lines("references", each) for each in streams]
-
-
-def _chosen(name: str, value: str, known: dict[str, Choice]) -> Choice:
-    if value not in known:
-        raise UsageError(f"{name}: '{value}'; expected one of: {', '.join(known)}")
-    return known[value]
 
 
 def bleu(hypotheses: Sequence[str], references: References, *, tokenize: str = "13a",
@@ -68,11 +59,12 @@ def bleu(hypotheses: Sequence[str], references: References, *, tokenize: str = "
     "multi-bleu". smooth_method: "exp", "floor", "add-k" or "none".
     """
     options = _nmt.BleuOptions()
-    options.tokenizer = _chosen("tokenize", tokenize, TOKENIZERS)
-    options.smoothing = _chosen("smooth_method", smooth_method, SMOOTHING)
-    options.lowercase, options.effective_order = lowercase, effective_order
+    options.tokenizer = chosen("tokenize", tokenize, TOKENIZERS)
+    options.smoothing = chosen("smooth_method", smooth_method, SMOOTHING)
+    options.lowercase = flag("lowercase", lowercase)
+    options.effective_order = flag("effective_order", effective_order)
     if smooth_value is not None:
-        options.smoothing_value = smooth_value
+        options.smoothing_value = number("smooth_value", smooth_value)
     streams = _streams(references)
     result = _nmt.bleu(as_lines("hypotheses", hypotheses), streams, options)
     return BleuScore("BLEU", result.score, options.signature(len(streams)), list(result.precisions),
@@ -85,8 +77,11 @@ def chrf(hypotheses: Sequence[str], references: References, *, char_order: int =
          whitespace: bool = False) -> Score:
     """Corpus chrF (Popovic 2015). word_order=2: chrF++. references: as bleu()."""
     options = _nmt.ChrfOptions()
-    options.character_order, options.word_order, options.beta = char_order, word_order, beta
-    options.lowercase, options.whitespace = lowercase, whitespace
+    options.character_order = integer("char_order", char_order, 1)
+    options.word_order = word_order = integer("word_order", word_order, 0)
+    options.beta = beta = integer("beta", beta, 0)
+    options.lowercase = flag("lowercase", lowercase)
+    options.whitespace = flag("whitespace", whitespace)
     streams = _streams(references)
     score = _nmt.chrf(as_lines("hypotheses", hypotheses), streams, options)
     return Score(f"chrF{beta}" + "+" * word_order, score, options.signature(len(streams)))
@@ -96,7 +91,7 @@ def ter(hypotheses: Sequence[str], references: References, *,
         case_sensitive: bool = False) -> Score:
     """Corpus TER (Snover et al. 2006); lower is better. references: as bleu()."""
     options = _nmt.TerOptions()
-    options.case_sensitive = case_sensitive
+    options.case_sensitive = flag("case_sensitive", case_sensitive)
     streams = _streams(references)
     score = _nmt.ter(as_lines("hypotheses", hypotheses), streams, options)
     return Score("TER", score, options.signature(len(streams)))

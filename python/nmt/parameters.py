@@ -8,31 +8,31 @@ from typing import Literal, TypedDict
 class StreamParameters(TypedDict, total=False):
     """Parameters of Translator.translate_iterable."""
 
-    batch_type: Literal["examples"]
+    batch_type: Literal["examples"] | None
     beam_size: int | None
-    num_hypotheses: int
+    num_hypotheses: int | None
     length_penalty: float | None
     normalize: float | None
     coverage_penalty: float | None
     disable_unk: bool | None
     max_decoding_length: int | None
     alignment: Literal["word", "subword"] | None
-    return_scores: bool
-    return_attention: bool
+    return_scores: bool | None
+    return_attention: bool | None
 
 
 class SearchParameters(StreamParameters, total=False):
     """Parameters of Translator.translate_batch."""
 
-    max_batch_size: int
+    max_batch_size: int | None
 
 
 class ScoringParameters(TypedDict, total=False):
     """Parameters of score_batch."""
 
-    max_batch_size: int
-    batch_type: Literal["examples"]
-    return_attention: bool
+    max_batch_size: int | None
+    batch_type: Literal["examples"] | None
+    return_attention: bool | None
     alignment: Literal["word", "subword"] | None
     length_penalty: float | None
     normalize: float | None

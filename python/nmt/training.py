@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _nmt
-from ._options import settings_of, words_of
+from ._options import path_of, paths_of, settings_of
 
 FILES = ("train_sets", "valid_sets", "vocabs")
 
@@ -26,7 +26,8 @@ def train(*, progress: Callable[[_nmt.TrainProgress], bool | None] | None = None
     for name, callback in (("progress", progress), ("validation", validation)):
         if callback is not None and not callable(callback):
             raise TypeError(f"{name}: {type(callback).__name__}; expected a function")
-    files = {name: words_of(name, options.pop(name, None) or []) for name in FILES}
-    model = words_of("model", options.pop("model", None) or "model")[0]
+    given = {name: options.pop(name, None) for name in (*FILES, "model")}
+    files = {name: [] if given[name] is None else paths_of(name, given[name]) for name in FILES}
+    model = "model" if given["model"] is None else path_of("model", given["model"])
     return _nmt.train(settings_of(options), model=model, progress=progress, validation=validation,
                       **files)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _nmt
-from ._models import (AsyncResult, Background, Path, as_lines, batch_settings, batch_size,
-                      load, loading_settings, opened)
-from ._options import refuse, settings_of
+from ._models import (AsyncResult, Background, Models, Path, as_lines, call_settings, load,
+                      loading_settings, opened)
+from ._options import flag, integer, items_of, path_of, refuse, settings_of
 from ._scoring import LOADING, Candidates, Scoring, Targets
 from .errors import UsageError
 from .parameters import ScoringParameters, SearchParameters, StreamParameters
@@ -50,20 +50,18 @@ class Translator:
                  inter_threads: int = 0, intra_threads: int = 0, **options: Any) -> None:
         self._settings = loading_settings(device, device_index, compute_type, inter_threads,
                                           intra_threads, options)
-        self._open: _nmt.Translator | None = load(model, self._settings)
-        self._variants: dict[Any, _nmt.Translator] = {}
+        self._open: Models[_nmt.Translator] | None = Models(load(model, self._settings))
         self._background = Background("nmt-translate")
         self._scoring = Scoring(self._native, {name: value for name, value in self._settings.items()
                                                if name in LOADING}, self._background)
 
     @property
     def _native(self) -> _nmt.Translator:
-        return opened(self._open)
+        return opened(self._open).native
 
     def close(self) -> None:
         """Frees the models as soon as unfinished calls have ended. `with` does so too."""
         self._open = None
-        self._variants.clear()
         self._scoring.close()
 
     def __enter__(self) -> Self:
@@ -117,7 +115,7 @@ class Translator:
         None leaves the value of the constructor. Ctrl-C stops the call after the current batch.
         """
         compute, count = self._prepare("translate_batch", source, **parameters)
-        if asynchronous:
+        if flag("asynchronous", asynchronous):
             return self._background.submit(compute, count)
         return compute(None)
 
@@ -127,24 +125,23 @@ class Translator:
         return await self._background.run(
             self._prepare("translate_batch_async", source, **parameters)[0])
 
-    def translate_iterable(self, source: Iterable[str], max_batch_size: int = 64,
+    def translate_iterable(self, source: Iterable[str], max_batch_size: int | None = 64,
                            **parameters: Unpack[StreamParameters]) -> Iterator[TranslationResult]:
         """Translates a stream of lines of any length, 100 batches at a time. The stream is one
         text: context sentences may be lines of an earlier window. A line may end with its line
         end, as those of an open file do. max_batch_size: 0 is the default. TypeError: a single
         string."""
-        if isinstance(source, str):
-            raise TypeError("translate_iterable: a string; expected an iterable of lines")
-        size = batch_size("translate_iterable", max_batch_size) or 64
+        lines = iter(items_of("source", source, "an iterable of str"))
+        size = integer("translate_iterable: max_batch_size", max_batch_size, 0, 0) or 64
         prepared = self._search("translate_iterable", max_batch_size=size, **parameters)
-        return self._windows(iter(source), 100 * size, *prepared)
+        return self._windows(lines, 100 * size, *prepared)
 
     def _windows(self, source: Iterator[str], size: int, native: _nmt.Translator, hypotheses: int,
                  scores: bool, attention: bool) -> Iterator[TranslationResult]:
         context = native.context_sentences()
         before: list[str] = []  # translated again, as the context of the window
         first = 1
-        while window := as_lines("source", itertools.islice(source, size)):
+        while window := as_lines("source", itertools.islice(source, size), first):
             lines = before + [line.removesuffix("\n").removesuffix("\r") for line in window]
             results = native.translate(lines, None, first - len(before))
             yield from (TranslationResult(each[:hypotheses], scores, attention)
@@ -163,13 +160,14 @@ class Translator:
             if parameters.get(name):
                 raise UsageError(f"translate_file: {name} is not supported")
             parameters.pop(name, None)
+        paths = path_of("source_path", source_path), path_of("output_path", output_path)
         native, count, _, _ = self._search("translate_file", **parameters)
         beam = parameters.get("beam_size") or int(self._settings.get("beam-size", 4))
         if count not in (1, beam):
             raise UsageError(f"translate_file: num_hypotheses={count}; expected 1 or the beam size "
                              f"{beam}: n-best lists have all hypotheses of the beam")
         start = time.monotonic()
-        lines = native.translate_file(os.fspath(source_path), os.fspath(output_path))
+        lines = native.translate_file(*paths)
         return ExecutionStats(lines, 1000 * (time.monotonic() - start))
 
     @overload
@@ -211,39 +209,36 @@ class Translator:
 
         return compute, len(lines)
 
-    def _search(self, call: str, *, max_batch_size: int = 0, batch_type: str = "examples",
-                beam_size: int | None = None, num_hypotheses: int = 1,
-                length_penalty: float | None = None, normalize: float | None = None,
+    def _search(self, call: str, *, max_batch_size: int | None = None,
+                batch_type: str | None = None, beam_size: int | None = None,
+                num_hypotheses: int | None = None, length_penalty: float | None = None,
+                normalize: float | None = None,
                 coverage_penalty: float | None = None, disable_unk: bool | None = None,
                 max_decoding_length: int | None = None, alignment: str | None = None,
-                return_scores: bool = False, return_attention: bool = False,
+                return_scores: bool | None = None, return_attention: bool | None = None,
                 **others: Any) -> tuple[_nmt.Translator, int, bool, bool]:
         """The translator with these parameters, and which results are wanted."""
         refuse(call, others, UNSUPPORTED)
-        beam = beam_size or int(self._settings.get("beam-size", 4))
-        if not hasattr(num_hypotheses, "__index__") or not 1 <= num_hypotheses <= beam:
-            raise UsageError(f"{call}: num_hypotheses={num_hypotheses}; expected 1 to the beam size "
-                             f"{beam}")
-        changes = settings_of({
-            "beam_size": beam_size, "length_penalty": length_penalty, "normalize": normalize,
-            "coverage_penalty": coverage_penalty, "alignment": alignment,
-            "allow_unk": None if disable_unk is None else not disable_unk,
-            "n_best": True if num_hypotheses > 1 else
-                      False if "n-best" in self._settings else None,
-            "max_length_factor": None if max_decoding_length is None else 0,
-            "max_length_offset": max_decoding_length})
-        changes.update(batch_settings(call, max_batch_size, batch_type))
-        return (self._variant(changes, return_attention), num_hypotheses, return_scores,
-                return_attention)
-
-    def _variant(self, changes: dict[str, str], attention: bool) -> _nmt.Translator:
-        """A translator with the loaded models and other options."""
-        if not changes and not attention:
-            return self._native
-        key = (tuple(sorted(changes.items())), attention)
-        if key not in self._variants:
-            if len(self._variants) >= 16:
-                self._variants.pop(next(iter(self._variants)))
-            self._variants[key] = self._native.with_settings({**self._settings, **changes},
-                                                             attention)
-        return self._variants[key]
+        beam = integer(f"{call}: beam_size", beam_size, 1, int(self._settings.get("beam-size", 4)))
+        count = integer(f"{call}: num_hypotheses", num_hypotheses, 1, 1)
+        if count > beam:
+            raise UsageError(f"{call}: num_hypotheses={count}; expected 1 to the beam size {beam}")
+        longest = integer(f"{call}: max_decoding_length", max_decoding_length, 0, -1)
+        scores = flag(f"{call}: return_scores", return_scores)
+        attention = flag(f"{call}: return_attention", return_attention)
+        changes = call_settings(call, max_batch_size, batch_type, alignment,
+                                length_penalty=length_penalty, normalize=normalize,
+                                coverage_penalty=coverage_penalty)
+        changes.update(settings_of({
+            "beam_size": beam_size,
+            "allow_unk": None if disable_unk is None else
+                         not flag(f"{call}: disable_unk", disable_unk),
+            "n_best": True if count > 1 else False if "n-best" in self._settings else None,
+            "max_length_factor": None if longest < 0 else 0,
+            "max_length_offset": None if longest < 0 else longest}))
+        models = opened(self._open)
+        native = models.native
+        if changes or attention:
+            native = models.variant(changes, attention, partial(
+                native.with_settings, {**self._settings, **changes}, attention))
+        return native, count, scores, attention

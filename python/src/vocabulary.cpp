@@ -1,9 +1,6 @@
 #include "bindings.h"
 #include "calls.h"
 
-#include <filesystem>
-
-#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <nmt/vocabulary.h>
@@ -12,6 +9,29 @@ namespace nb = nanobind;
 
 namespace nmt::python {
 namespace {
+
+/// The path in a str, bytes or os.PathLike.
+std::string path_of(const nb::object& path) {
+  PyObject* bytes = nullptr;
+  if (!PyUnicode_FSConverter(path.ptr(), &bytes)) {
+    PyErr_Clear();
+    nb::raise_type_error("path: %s; expected a str or os.PathLike without NUL",
+                         Py_TYPE(path.ptr())->tp_name);
+  }
+  return nb::steal<nb::bytes>(bytes).c_str();
+}
+
+void load(Vocabulary* self, const nb::object& path) {
+  const std::string name = path_of(path);
+  const Released released;
+  new (self) Vocabulary(Vocabulary::load(name));
+}
+
+void save(const Vocabulary& self, const nb::object& path) {
+  const std::string name = path_of(path);
+  const Released released;
+  self.save(name);
+}
 
 std::vector<std::string> pieces(const Vocabulary& self, const std::string& line) {
   std::vector<std::string> result;
@@ -33,25 +53,15 @@ void bind_vocabulary(nb::module_& module) {
   nb::class_<Vocabulary>(module, "Vocabulary",
                          "A SentencePiece model: raw text to ids of pieces and back. Ids: <unk> 0, "
                          "<s> 1, </s> 2.")
-      .def(
-          "__init__",
-          [](Vocabulary* self, const std::filesystem::path& path) {
-            new (self) Vocabulary(Vocabulary::load(path.string()));
-          },
-          nb::arg("path"), nb::call_guard<Released>(),
-          nb::sig("def __init__(self, path: str | os.PathLike[str]) -> None"),
-          "Reads a .spm or .model file.")
+      .def("__init__", &load, nb::arg("path").none(),
+           nb::sig("def __init__(self, path: str | os.PathLike[str]) -> None"),
+           "Reads a .spm or .model file.")
       .def_static("train", &train, nb::arg("lines"), nb::arg("size") = usual.size,
                   nb::arg("max_lines") = usual.max_lines, nb::call_guard<Released>(),
                   "Learns byte-pair encoding. The same lines give the same vocabulary.")
-      .def(
-          "save",
-          [](const Vocabulary& self, const std::filesystem::path& path) {
-            self.save(path.string());
-          },
-          nb::arg("path"), nb::call_guard<Released>(),
-          nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
-          "Writes a .spm file, whole or not at all.")
+      .def("save", &save, nb::arg("path").none(),
+           nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
+           "Writes a .spm file, whole or not at all.")
       .def(
           "encode",
           [](const Vocabulary& self, const std::string& line) { return self.encode(line); },

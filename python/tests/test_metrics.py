@@ -1,5 +1,6 @@
 import random
 
+import numpy as np
 import pytest
 import sacrebleu
 
@@ -77,7 +78,27 @@ def test_one_list_of_references(texts):
 def test_errors():
     with pytest.raises(nmt.DataError, match="1 hypotheses and 2"):
         nmt.bleu(["a"], [["a", "b"]])
-    with pytest.raises(nmt.UsageError, match="tokenize: 'zh'"):
+    with pytest.raises(nmt.UsageError, match="tokenize='zh'; expected one of: 13a"):
         nmt.bleu(["a"], ["a"], tokenize="zh")
-    with pytest.raises(TypeError, match="single text"):
-        nmt.bleu(["a"], "a")
+    for wrong in ("a", None, 5, {"a": 1}, {"a"}):
+        for metric in (nmt.bleu, nmt.chrf, nmt.ter):
+            with pytest.raises(TypeError, match="^references: .*; expected a list of str, or of"):
+                metric(["a"], wrong)
+            with pytest.raises(TypeError, match="^hypotheses: .*; expected a list of str"):
+                metric(wrong, ["a"])
+    for metric, name, values in ((nmt.bleu, "lowercase", ("yes", 2)),
+                                 (nmt.bleu, "tokenize", (None, ["13a"])),
+                                 (nmt.bleu, "smooth_value", ("1", True, -1, float("nan"))),
+                                 (nmt.chrf, "char_order", ("6", True, 0, 2.0)),
+                                 (nmt.chrf, "beta", (True, 2.0, -1)),
+                                 (nmt.ter, "case_sensitive", ("no",))):
+        for value in values:
+            with pytest.raises(nmt.UsageError, match=f"^{name}=.*; expected "):
+                metric(["a"], ["a"], **{name: value})
+
+
+def test_values_of_numpy(texts):
+    system, references = map(np.array, texts)
+    assert nmt.bleu(system, references, lowercase=np.True_) == nmt.bleu(*texts, lowercase=True)
+    assert nmt.chrf(system, references[0], beta=np.int64(3), word_order=np.int8(1)) == nmt.chrf(
+        texts[0], texts[1][0], beta=3, word_order=1)

@@ -85,3 +85,17 @@ def test_errors(scorer, model):
         scorer.score_batch(["a"], ["a"], max_input_length=5)
     with pytest.raises(nmt.UsageError, match="beam-size"):
         nmt.Scorer(model, beam_size=4)
+    for target, message in (("ab", "target: str; expected a list of str, or of lists of str"),
+                            (None, "target: NoneType; expected a list of str, or of lists"),
+                            ({"a", "b"}, "target: set; expected a list of str, or of lists"),
+                            (["a", None], "target: str; expected a list of str"),
+                            ([["a"], {"b", "c"}], "target: set; expected a list of str")):
+        with pytest.raises(TypeError, match=message):
+            scorer.score_batch(["a", "b"], target)
+    with pytest.raises(nmt.DataError, match="target: line 2: .*half of a character"):
+        scorer.score_batch(["a", "b"], ["a", "\ud800"])
+    for parameters in ({"return_attention": "no"}, {"length_penalty": "x"}, {"offset": [0]}):
+        with pytest.raises(nmt.UsageError, match=f"score_batch: {next(iter(parameters))}"):
+            scorer.score_batch(["a"], ["a"], **parameters)
+    with pytest.raises(nmt.UsageError, match="score_batch: offset is not supported"):
+        scorer.score_batch(["a"], ["a"], offset=np.array([0, 1]))

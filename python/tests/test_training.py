@@ -1,6 +1,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import nmt
@@ -45,6 +46,14 @@ def test_callbacks_report_and_stop(corpus, model, tmp_path):
     assert weights(tmp_path / "model", 60) == weights(model, 60)
 
 
+def test_values_of_numpy(corpus, model, tmp_path):
+    options = {name: np.array([value])[0] for name, value in TRAINING.items()}
+    nmt.train(train_sets=np.array(files(corpus)).astype(str), vocabs=np.array([]),
+              model=np.str_(tmp_path / "model"), after="60u",
+              **{**options, "dim_vocabs": np.array([TRAINING["dim_vocabs"]])})
+    assert weights(tmp_path / "model", 60) == weights(model, 60)
+
+
 SCRIPT = """
 import os, signal, sys, threading, nmt
 def progress(now):
@@ -78,6 +87,21 @@ def test_errors(corpus, tmp_path):
     for name in ("progress", "validation"):
         with pytest.raises(TypeError, match=f"{name}: int; expected a function"):
             nmt.train(train_sets=files(corpus), model=tmp_path / "model", **{name: 5})
+    for options, message in (
+            ({"model": ["a", "b"]}, r"model=\['a', 'b'\]; expected a str or os.PathLike"),
+            ({"model": 5}, "model=5; expected a str or os.PathLike"),
+            ({"model": ""}, "model: no directory"),
+            ({"train_sets": 5}, "train_sets=5; expected a path or a list of paths"),
+            ({"train_sets": {"a", "b"}}, "train_sets={.*; expected a path or a list of paths"),
+            ({"train_sets": [b"a", "b"]}, "train_sets=b'a'; expected a str or os.PathLike"),
+            ({"valid_sets": [["a", "b"]]}, "valid_sets=.*; expected a str or os.PathLike"),
+            ({"vocabs": "a\0"}, "vocabs=.*; expected a str or os.PathLike without NUL"),
+            ({"unit": ["gru", "lstm"]}, r"unit=\['gru', 'lstm'\]; expected a single value"),
+            ({"unit": b"gru"}, "unit=b'gru'; expected text"),
+            ({"guided_alignment": ["a", "b"]}, "guided_alignment=.*; expected a single value"),
+            ({"valid_metrics": []}, "valid_metrics: a list cannot be empty")):
+        with pytest.raises(nmt.UsageError, match=f"^{message}"):
+            nmt.train(**{"train_sets": files(corpus), "model": tmp_path / "model", **options})
     with pytest.raises(ZeroDivisionError):
         nmt.train(train_sets=files(corpus), model=tmp_path / "model", after="20u",
                   progress=lambda now: 1 / 0, **TRAINING)

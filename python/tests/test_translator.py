@@ -1,4 +1,5 @@
 import asyncio
+import decimal
 import itertools
 import pathlib
 import pickle
@@ -6,12 +7,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import nmt
 from conftest import TRAINING, program
+from nmt import _nmt, _options
 
 
 def texts(results):
@@ -35,8 +40,9 @@ def test_translations_are_those_of_the_program(translator, model, lines):
         expected.splitlines())
     ends = [line + end for line, end in zip(lines, itertools.cycle(["\n", "\r\n", ""]))]
     assert texts(translator.translate_iterable(ends)) == expected.splitlines()
-    with pytest.raises(TypeError, match="a string; expected an iterable of lines"):
-        list(translator.translate_iterable("one sentence"))
+    for wrong in ("one sentence", b"one sentence", None, 5, {"a": 1}):
+        with pytest.raises(TypeError, match="source: .*; expected an iterable of str"):
+            translator.translate_iterable(wrong)
 
 
 def test_streams_are_checked_at_the_call(translator, lines):
@@ -59,8 +65,10 @@ def test_messages_have_the_numbers_of_the_stream(translator):
     lines = ["a"] * 250 + ["one\ntwo"]
     with pytest.raises(nmt.DataError, match="line 251 contains a line feed"):
         list(translator.translate_iterable(lines, max_batch_size=1))
-    with pytest.raises(TypeError, match="contains int; expected str"):
-        list(translator.translate_iterable(["a", 1]))
+    for line, error, message in ((1, TypeError, "line 251 contains int; expected str"),
+                                 ("\ud800", nmt.DataError, "line 251: .*half of a character")):
+        with pytest.raises(error, match=message):
+            list(translator.translate_iterable([*lines[:-1], line], max_batch_size=1))
 
 
 def test_context_sentences(corpus, lines, tmp_path, translator):
@@ -208,6 +216,76 @@ def test_closing(model, lines):
     assert vocabulary.decode(vocabulary.encode("das Haus"))
 
 
+def test_threads_share_the_variants_of_the_models(model, lines, monkeypatch):
+    """Which calls with other options make. A variant is made once, and not under a lock of all."""
+    translator, scorer = nmt.Translator(model), nmt.Scorer(model)
+    made, with_settings, new_scorer = [], _nmt.Translator.with_settings, _nmt.Scorer
+
+    def slowly(make):
+        def call(*arguments):
+            made.append(threading.get_ident())
+            time.sleep(0.1)
+            return make(*arguments)
+        return call
+
+    monkeypatch.setattr(_nmt.Translator, "with_settings", slowly(with_settings))
+    monkeypatch.setattr(_nmt, "Scorer", slowly(new_scorer))
+    with ThreadPoolExecutor(8) as pool:
+        for call in (lambda _: texts(translator.translate_batch(lines[:3], beam_size=2)),
+                     lambda _: [each.score for each in scorer.score_batch(
+                         lines[:3], lines[:3], length_penalty=0.5)]):
+            made.clear()
+            results = list(pool.map(call, range(8)))
+            assert len(made) == 1 and results == results[:1] * 8
+        start = time.monotonic()
+        list(pool.map(lambda beam: translator.translate_batch([], beam_size=beam), range(3, 11)))
+        assert time.monotonic() - start < 0.7
+
+
+def test_threads_that_use_more_variants_than_are_kept(model):
+    translator = nmt.Translator(model)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            beams = [1 + each % 40 for each in range(1600)]
+            results = pool.map(lambda beam: translator.translate_batch([], beam_size=beam), beams)
+            assert list(results) == [[]] * len(beams)
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_a_variant_that_fails_is_made_again(translator, lines):
+    for _ in range(2):
+        with pytest.raises(nmt.UsageError, match="beam-size"):
+            translator.translate_batch(lines[:1], beam_size=2000)
+
+
+def test_closing_while_another_thread_makes_a_variant(model, monkeypatch):
+    translator = nmt.Translator(model)
+    making, closed, variants = threading.Event(), threading.Event(), []
+    with_settings = _nmt.Translator.with_settings
+
+    class Variant:
+        def __init__(self, native):
+            self.translate = native.translate
+            variants.append(weakref.ref(self))
+
+    def slowly(*arguments):
+        making.set()
+        assert closed.wait(20)
+        return Variant(with_settings(*arguments))
+
+    monkeypatch.setattr(_nmt.Translator, "with_settings", slowly)
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(translator.translate_batch, ["a"], beam_size=2)
+        assert making.wait(20)
+        translator.close()
+        closed.set()
+        assert len(call.result(20)) == 1
+    assert variants[0]() is None  # so that close() frees the models
+
+
 def test_asynchronous_calls(translator, lines):
     expected = texts(translator.translate_batch(lines))
     results = translator.translate_batch(lines, asynchronous=True)
@@ -310,7 +388,7 @@ def test_errors(translator, model, tmp_path):
                              ({"batch_type": "tokens"}, "batch_type"),
                              ({"repetition_penalty": 1.2}, "repetition_penalty"),
                              ({"target_prefix": [["a"]]}, "target_prefix"),
-                             ({"max_decoding_length": -1}, "max-length-offset")):
+                             ({"max_decoding_length": -1}, "max_decoding_length=-1")):
         with pytest.raises(nmt.UsageError, match=name):
             translator.translate_batch(["a"], **parameters)
     assert translator.translate_batch(["a"], repetition_penalty=1, sampling_topk=1)
@@ -335,3 +413,83 @@ def test_errors(translator, model, tmp_path):
         nmt.Translator(model, beam_sise=4)
     with pytest.raises(nmt.UsageError, match="device_index"):
         nmt.Translator(model, device_index=1)
+    for wrong in ("one text", b"text", None, 5, {"a": 1}, {"a"}, np.array("a")):
+        with pytest.raises(TypeError, match="^source: .*; expected a list of str$"):
+            translator.translate_batch(wrong)
+
+
+def test_values_of_numpy_and_decimal(model, translator, lines):
+    expected = translator.translate_batch(lines[:9], num_hypotheses=2, beam_size=3,
+                                          length_penalty=0.5, disable_unk=False)
+    assert translator.translate_batch(
+        np.array(lines[:9]), num_hypotheses=np.int64(2), beam_size=np.uint8(3),
+        length_penalty=np.float32(0.5), disable_unk=np.False_) == expected
+    other = nmt.Translator(np.array([model, model]), beam_size=np.array(3), allow_unk=np.True_,
+                           length_penalty=decimal.Decimal("0.5"), weights=np.array([1, 1]),
+                           inter_threads=np.int32(1), preserve=np.array(["urls"]))
+    assert texts(other.translate_batch(iter(lines[:9]))) == texts(expected)
+    defaults = dict.fromkeys(nmt.translator.SearchParameters.__annotations__)
+    assert translator.translate_batch(lines, **defaults) == translator.translate_batch(lines)
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"model": None}, "model=None; expected a path or a list of paths"),
+    ({"model": b"model"}, "model=b'model'; expected a path or a list"),
+    ({"model": {"model"}}, "model={'model'}; expected a path or a list"),
+    ({"model": ["model", 5]}, "model=5; expected a str or os.PathLike"),
+    ({"model": "model\0"}, r"model='model\\x00'; expected a str .* without NUL"),
+    ({"device": None}, "device=None; expected 'cpu', 'cuda'"),
+    ({"device": ["cpu"]}, r"device=\['cpu'\]; expected 'cpu', 'cuda'"),
+    ({"devices": "cuda"}, "devices: another name of device"),
+    ({"device": "cuda", "device_index": True}, "device_index=True; expected an integer"),
+    ({"compute_type": ["int8"]}, r"compute_type=\['int8'\]; expected one of: default"),
+    ({"inter_threads": 2.5}, "inter_threads=2.5; expected an integer of at least 0"),
+    ({"intra_threads": "2"}, "intra_threads='2'; expected an integer of at least 0"),
+    ({"shortlist": b"lex.tsv"}, "shortlist=b'lex.tsv'; expected text, a path, a number"),
+    ({"shortlist": pathlib.Path("a b")}, "shortlist: .*white space"),
+    ({"glossary": ["a", "b"]}, r"glossary=\['a', 'b'\]; expected a single value; .*shortlist"),
+    ({"glossary": "\udcff"}, r"glossary='\\udcff'; expected a str .* surrogates"),
+    ({"glossary": {"a": "b"}}, "glossary={'a': 'b'}; expected text"),
+    ({"beam_size": [2, 3]}, r"beam_size=\[2, 3\]; expected a single value"),
+    ({"beam_size": object()}, "beam_size=<object .*; expected text"),
+    ({"weights": []}, "weights: a list cannot be empty"),
+    ({"weights": [[1], [2]]}, r"weights=\[1\]; expected text"),
+])
+def test_invalid_options(model, options, message):
+    for loader in (nmt.Translator, nmt.Scorer):
+        with pytest.raises(nmt.UsageError, match=f"^{message}"):
+            loader(**{"model": model, **options})
+
+
+@pytest.mark.parametrize("name, values, expected", [
+    ("beam_size", ("4", True, 2.0, [2], 0), "an integer of at least 1"),
+    ("num_hypotheses", ("2", True, np.array([1, 2])), "an integer of at least 1"),
+    ("max_batch_size", ("3", np.array([1, 2])), "an integer of at least 0"),
+    ("max_decoding_length", ("3", 2.5, True), "an integer of at least 0"),
+    ("length_penalty", ("0.6", True, [0.6], -1, float("nan")), "a number of at least 0"),
+    ("normalize", (np.array([0.6]),), "a number of at least 0"),
+    ("disable_unk", ("False", 2, []), "True or False"),
+    ("return_scores", ("no",), "True or False"),
+    ("asynchronous", ("no",), "True or False"),
+])
+def test_invalid_parameters_of_a_call(translator, name, values, expected):
+    for value in values:
+        with pytest.raises(nmt.UsageError, match=f"{name}=.*; expected {expected}"):
+            translator.translate_batch(["a"], **{name: value})
+
+
+def test_invalid_paths(translator):
+    for paths, name in ((None, "b"), "source_path"), (("a", 5), "output_path"), (
+            (b"a", "b"), "source_path"), (("a\0", "b"), "source_path"):
+        with pytest.raises(nmt.UsageError, match=f"{name}=.*; expected a str or os.PathLike"):
+            translator.translate_file(*paths)
+
+
+def test_options_with_lists(model, corpus):
+    """Those that the Python package knows are those of the programs, except files."""
+    lists = set()
+    for arguments in (("nmt-translate",), ("nmt-score",), (
+            "nmt-train", corpus / "train.en", corpus / "train.de", "--model", corpus / "none")):
+        settings = program(*arguments, "--dump-config").splitlines()
+        lists |= {line.partition(":")[0] for line in settings if ": [" in line}
+    assert lists - {"model", "train-sets", "valid-sets", "vocabs"} == _options.LISTS

@@ -43,3 +43,14 @@ def test_errors(tmp_path, translator):
             call()
     with pytest.raises(nmt.Error, match="400000"):
         translator.source_vocabulary.piece(400000)
+    for wrong in (5, None, "a\0b"):
+        for call in (nmt.Vocabulary, vocabulary.save):
+            with pytest.raises(TypeError, match=f"^path: {type(wrong).__name__}; expected a str or "
+                                                "os.PathLike without NUL$"):
+                call(wrong)
+    for call in (lambda: vocabulary.encode("a \ud800"),
+                 lambda: nmt.Vocabulary.train(["a", "\ud800"])):
+        with pytest.raises(nmt.DataError, match="half of a character"):
+            call()
+    with pytest.raises(TypeError, match="^set_log_level: arguments of the types int; expected "):
+        nmt.set_log_level(5)

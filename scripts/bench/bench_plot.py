@@ -9,23 +9,30 @@
 
 A figure without data is not written. matplotlib comes from the environment, or into .venv as scripts/bench/compare_pytorch.py does."""
 import argparse
-import json
 import pathlib
 import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from common import arguments  # noqa: E402
 from compare_pytorch import ensure_packages  # noqa: E402
 
 STYLES = {"products": ("o", "#33658a", "products"), "products packed before": (".", "#86bbd8", "products, packed before"),
           "recurrences": ("s", "#b35900", "recurrences of matrix units"), "attention": ("^", "#2e7d32", "attention"),
           "decoding": ("D", "#7b1fa2", "decoding steps")}  # fmt: skip
 
+COLUMNS = ("table", "name", "real_time", "flops", "bytes", "share", "floor", "peak_flops_per_second", "read_bytes_per_second", "copied_bytes_per_second")
+
 
 def read(paths):
     """The rows of all files, and the machine description of the first."""
-    documents = [json.loads(pathlib.Path(path).read_text(encoding="utf-8")) for path in paths]
-    rows = [row for document in documents for row in document["benchmarks"] if "error_occurred" not in row]
+    documents = [arguments.read_object(path, "report of nmt-bench --format json", "benchmarks", "context") for path in paths]
+    rows = []
+    for path, document in zip(paths, documents):
+        found = [row for row in document["benchmarks"] if "error_occurred" not in row]
+        if missing := [key for row in found for key in COLUMNS if key not in row]:
+            arguments.fail(f"{path}: is no report of nmt-bench --format json: a row has no {missing[0]}")
+        rows += found
     return rows, documents[0]["context"]
 
 
@@ -110,16 +117,16 @@ def save(figure, path, plt):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("reports", nargs="+", metavar="FILE.json")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "docs/benchmarks", help="folder (%(default)s)")
+    parser.add_argument("reports", nargs="+", type=arguments.file, metavar="FILE.json")
+    parser.add_argument("--out", type=arguments.folder, default=pathlib.Path(__file__).resolve().parents[2] / "docs/benchmarks", help="folder (%(default)s)")
     args = parser.parse_args()
+    rows, context = read(args.reports)
     ensure_packages("matplotlib")
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    rows, context = read(args.reports)
     written = [path for path in (roofline(rows, context, args.out, plt), steps(rows, context, args.out, plt)) if path]
     if not written:
         sys.exit("bench_plot.py: the reports have no rows to plot")
@@ -127,4 +134,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

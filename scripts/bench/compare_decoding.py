@@ -13,7 +13,6 @@ With one thread CPU time is measured, with more wall time. The startup of nmt-tr
 by the translation of one line, is subtracted.
 Data: $NMT_DATA/multi30k, or --data FOLDER with train.en, train.de, test2016.en. Our programs and PyTorch: as scripts/bench/compare_pytorch.py."""
 import argparse
-import json
 import math
 import os
 import pathlib
@@ -23,6 +22,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from common import arguments  # noqa: E402
 from compare_pytorch import Clock, add_device_options, child_seconds, describe_device, ensure_packages, programs, train_ours  # noqa: E402
 
 BOS, EOS, UNK = 1, 2, 0
@@ -129,10 +129,17 @@ def translate_ours(args, folder, lines, beam, batch):
     return out.split("\n")[:-1], seconds - start
 
 
-def read_model(folder):
-    from pytorch_model import Deep, read_safetensors
+def shapes(text):
+    """Pairs of beam and batch size."""
+    found = [re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", shape) for shape in text.split(",")]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"'{text}', expected a list such as 4x64,1x1")
+    return [tuple(map(int, shape.groups())) for shape in found]
 
-    spec = json.loads((folder / "config.json").read_text())["model"]
+
+def check_model(folder):
+    """The description of a model that pytorch_model.py computes. Another one ends the script."""
+    spec = arguments.read_object(folder / "config.json", "configuration of a model", "model")["model"]
     wanted = {"type": "deep", "enc-cell": "gru", "dec-cell": "gru", "reset": "after", "bias": True, "layer-normalization": False,
               "context-aware": False, "groups": 1, "attention": "additive", "heads": 1, "tied-embeddings-all": True}  # fmt: skip
     for name, value in wanted.items():
@@ -140,7 +147,16 @@ def read_model(folder):
             sys.exit(f"{folder}: {name} is {spec.get(name)}, but pytorch_model.py supports only {value}")
     if spec["enc-depth"] != spec["dec-depth"]:
         sys.exit(f"{folder}: {spec['enc-depth']} and {spec['dec-depth']} layers, but pytorch_model.py needs equal numbers")
-    newest = next(path for path in (folder / "best", folder / "latest") if path.exists())
+    if not any(folder.glob("*.spm")):
+        arguments.fail(f"{folder}: has no vocabulary (vocab.spm)")
+    return spec
+
+
+def read_model(folder):
+    from pytorch_model import Deep, read_safetensors
+
+    spec = check_model(folder)
+    newest = next((path for path in (folder / "best", folder / "latest") if path.exists()), folder)
     weights = read_safetensors(newest / "model.safetensors")
     query = "first-layer" if spec["attention-query"] == "first-layer" else "recurrent"
     model = Deep(weights["decoder.embedding"].shape[0], spec["dim-emb"], spec["dim-rnn"], query, 0.0, spec["enc-depth"])
@@ -151,23 +167,23 @@ def read_model(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", help="folder with train.en, train.de and test2016.en (default: $NMT_DATA/multi30k)")
-    parser.add_argument("--model", type=pathlib.Path, help="a model directory")
-    parser.add_argument("--train-updates", type=int, default=400, help="without --model (%(default)s)")
+    parser.add_argument("--model", type=arguments.folder, help="a model directory")
+    parser.add_argument("--train-updates", type=arguments.whole(), default=400, help="without --model (%(default)s)")
     parser.add_argument("--attention-query", choices=("first-layer", "recurrent"), default="recurrent", help="attention query of the model trained here")
-    parser.add_argument("--lines", type=int, default=200, help="number of lines of test2016 (%(default)s)")
-    parser.add_argument("--shapes", default="4x64,4x1,1x64,1x1", help="comma-separated list of BEAMxBATCH (%(default)s)")
+    parser.add_argument("--lines", type=arguments.whole(), default=200, help="number of lines of test2016 (%(default)s)")
+    parser.add_argument("--shapes", type=shapes, default="4x64,4x1,1x64,1x1", help="comma-separated list of BEAMxBATCH (%(default)s)")
     parser.add_argument("--precision", default="float32", help="precision of nmt-translate; outputs are only compared for float32 (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=arguments.whole(), default=3)
     add_device_options(parser)
     args = parser.parse_args()
-    shapes = [tuple(map(int, re.fullmatch(r"(\d+)x(\d+)", shape).groups())) for shape in args.shapes.split(",")]
+    data = arguments.data_folder(parser, args.data, "multi30k", ["test2016.en", *([] if args.model else ["train.en", "train.de"])])
+    lines = arguments.read_lines(data / "test2016.en")[: args.lines]
+    if args.model:
+        check_model(args.model)
+    arguments.need_programs(programs(), "nmt-translate", *([] if args.model else ["nmt-train"]))
     ensure_packages()
     import sentencepiece
 
-    if not args.data and "NMT_DATA" not in os.environ:
-        parser.error("no data: give --data FOLDER or set NMT_DATA")
-    data = pathlib.Path(args.data or pathlib.Path(os.environ["NMT_DATA"]) / "multi30k")
-    lines = (data / "test2016.en").read_text(encoding="utf-8").split("\n")[: args.lines]
     print(describe_device(args))
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.model
@@ -178,7 +194,7 @@ def main():
         model = read_model(folder).to(args.device)
         pieces = sentencepiece.SentencePieceProcessor(model_file=str(next(folder.glob("*.spm"))))
         print("\n| beam | batch | lines that differ | ours, sentences/s | PyTorch | ratio |\n|---|---|---|---|---|---|")
-        for beam, batch in shapes:
+        for beam, batch in args.shapes:
             ours, theirs = [], []
             for _ in range(args.rounds):
                 text, seconds = translate_ours(args, folder, lines, beam, batch)
@@ -193,4 +209,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from common import arguments  # noqa: E402
 from compare_pytorch import Clock, add_device_options, describe_device, ensure_packages, programs  # noqa: E402
 
 
@@ -50,15 +51,16 @@ class TorchPass:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_device_options(parser)
-    parser.add_argument("--filter", default="", help="substring of the row names, for example `length`")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--min-time", type=float, default=0.3, help="minimum seconds per row of nmt-bench and round (%(default)s)")
+    parser.add_argument("--filter", type=arguments.pattern, default="", help="substring of the row names, for example `length`")
+    parser.add_argument("--rounds", type=arguments.whole(), default=3)
+    parser.add_argument("--min-time", type=arguments.number(above=0), default=0.3, help="minimum seconds per row of nmt-bench and round (%(default)s)")
     parser.add_argument("--compile", action="store_true", help="torch.compile the PyTorch model")
     args = parser.parse_args()
-    ensure_packages("torch", "numpy")
-    print(describe_device(args) + (", compiled" if args.compile else ""))
+    arguments.need_programs(programs(), "nmt-bench")
     # The sizes are those of the benchmark's rows; nmt-bench and PyTorch alternate for each size.
     rows = [line.split("/", 1)[1] for line in bench(args, f"^growth/({args.filter})", "--list").splitlines()]
+    ensure_packages("torch", "numpy")
+    print(describe_device(args) + (", compiled" if args.compile else ""))
     print("\n| growing | sizes | ours, us a target token | PyTorch | ratio | ours over its first row | PyTorch's |\n|---|---|---|---|---|---|---|")
     first = {}
     for name in rows:
@@ -79,4 +81,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

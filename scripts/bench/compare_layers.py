@@ -20,6 +20,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from common import arguments  # noqa: E402
 from compare_pytorch import Clock, add_device_options, describe_device, ensure_packages, programs  # noqa: E402
 
 STEPS, BATCH, WIDTH = 32, 64, 512
@@ -168,18 +169,19 @@ def ours(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_device_options(parser)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--min-time", type=float, default=0.5, help="minimum seconds per row of nmt-bench and round (%(default)s)")
+    parser.add_argument("--rounds", type=arguments.whole(), default=3)
+    parser.add_argument("--min-time", type=arguments.number(above=0), default=0.5, help="minimum seconds per row of nmt-bench and round (%(default)s)")
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="precision of nmt-bench and of the loop (%(default)s)")
-    parser.add_argument("--units", default="lrn|olrn|sru|atr|gru|lstm", help="regular expression of unit names (%(default)s)")
-    parser.add_argument("--grouped", default="gru reset=after groups 4", help="regular expression of rows of the table groups (%(default)s)")
-    parser.add_argument("--torch", default="", help="regular expression of PyTorch's layers: torch.nn.GRU, torch.nn.LSTM, LRN loop (default: all)")
+    parser.add_argument("--units", type=arguments.pattern, default="lrn|olrn|sru|atr|gru|lstm", help="regular expression of unit names (%(default)s)")
+    parser.add_argument("--grouped", type=arguments.pattern, default="gru reset=after groups 4", help="regular expression of rows of the table groups (%(default)s)")
+    parser.add_argument("--torch", type=arguments.pattern, default="", help="regular expression of PyTorch's layers: torch.nn.GRU, torch.nn.LSTM, LRN loop (default: all)")
     parser.add_argument("--no-compile", action="store_true", help="skip the compiled loop, which takes minutes to compile")
     parser.add_argument("--quick", action="store_true", help="smoke test: small sizes on both sides")
-    parser.add_argument("--out", type=pathlib.Path, help="write the times as JSON")
+    parser.add_argument("--out", type=arguments.new_file, help="write the times as JSON")
     args = parser.parse_args()
     if args.precision == "bfloat16" and args.device == "cpu" and not args.quick:
         parser.error("--precision bfloat16 needs --device cuda: on the CPU the rows of nmt-bench are float32")
+    arguments.need_programs(programs(), "nmt-bench")
     global STEPS, BATCH, WIDTH
     if args.quick:
         STEPS, BATCH, WIDTH = QUICK
@@ -214,4 +216,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

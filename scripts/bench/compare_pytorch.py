@@ -28,6 +28,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/bench"))
+from common import arguments  # noqa: E402
 
 
 def ensure_packages(*names):
@@ -53,7 +55,7 @@ def programs():
 
 
 def add_device_options(parser):
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads on both sides (%(default)s)")
+    parser.add_argument("--threads", type=arguments.whole(), default=os.cpu_count(), help="CPU threads on both sides (%(default)s)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="device of both sides (%(default)s)")
 
 
@@ -83,7 +85,6 @@ def child_seconds(clock, command, **more):
 
 def processor():
     """The processor's name and its class, as in docs/benchmarks/processors.md."""
-    sys.path.insert(0, str(ROOT / "scripts/bench"))
     import processor_table
 
     names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")]
@@ -131,11 +132,15 @@ def train_ours(args, data, folder, updates, dropout, vocabulary=None):
     return (shown[-1]["labels"] - shown[len(shown) // 2 - 1]["labels"]) / (seconds - less)
 
 
+def train_files(data):
+    return [data / f"train.{side}" for side in ("en", "de")]
+
+
 def encoded(vocabulary, data):
     import sentencepiece
 
     sp = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary))
-    sides = [[line for line in (data / f"train.{side}").read_text(encoding="utf-8").split("\n")[:-1]] for side in ("en", "de")]
+    sides = arguments.read_pair(*train_files(data))
     return [(s, t) for s, t in zip(*[sp.encode(side) for side in sides]) if s and t and len(s) < 100 and len(t) < 100]
 
 
@@ -202,7 +207,7 @@ def check_losses(args, data, pairs, folder, vocabulary):
     with tempfile.TemporaryDirectory() as temporary:
         paths = [pathlib.Path(temporary) / side for side in ("en", "de")]
         for side, path in zip(("en", "de"), paths):
-            lines = (data / f"train.{side}").read_text(encoding="utf-8").split("\n")[:100]
+            lines = arguments.read_lines(data / f"train.{side}")[:100]
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         out = subprocess.run([str(programs() / "nmt-score"), "-m", str(folder), "-t", *map(str, paths), "--normalize", "0", "--quiet"], check=True,
                              capture_output=True, text=True).stdout  # fmt: skip
@@ -223,21 +228,20 @@ def main():
     parser.add_argument("--data", help="folder with train.en and train.de (default: $NMT_DATA/multi30k)")
     parser.add_argument("--attention-query", choices=("first-layer", "recurrent"), default="first-layer",
                         help="first-layer lets PyTorch run every layer as one nn.GRU call; recurrent needs a loop of cells")  # fmt: skip
-    parser.add_argument("--updates", type=int, default=40, help="updates per round; the second half is timed")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--updates", type=arguments.whole(), default=40, help="updates per round; the second half is timed")
+    parser.add_argument("--rounds", type=arguments.whole(), default=3)
     add_device_options(parser)
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32",
                         help="bfloat16: our --precision bfloat16 and PyTorch under autocast (%(default)s)")  # fmt: skip
     parser.add_argument("--no-fused-adam", action="store_true")
     parser.add_argument("--compile", action="store_true", help="torch.compile the PyTorch model")
     args = parser.parse_args()
+    data = arguments.data_folder(parser, args.data, "multi30k", ["train.en", "train.de"])
+    arguments.read_pair(*train_files(data))
+    arguments.need_programs(programs(), "nmt-train", "nmt-score")
     ensure_packages()
-    sys.path.insert(0, str(ROOT / "scripts/bench"))
     import torch
 
-    if not args.data and "NMT_DATA" not in os.environ:
-        parser.error("no data: give --data FOLDER or set NMT_DATA")
-    data = pathlib.Path(args.data or pathlib.Path(os.environ["NMT_DATA"]) / "multi30k")
     print(f"{describe_device(args)}, attention-query {args.attention_query}{', compiled' if args.compile else ''}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary) / "model"
@@ -248,6 +252,8 @@ def main():
         pairs = encoded(kept, data)
         model = check_losses(args, data, pairs, folder, kept)
         batches = list(batches_of(pairs, 4096, 1))
+        if len(batches) < args.updates:
+            arguments.fail(f"{data}: an epoch has {len(batches)} batches of 4,096 target tokens, fewer than --updates {args.updates}")
         model = model.to(args.device)
         if args.compile:
             model = torch.compile(model, dynamic=True)
@@ -260,4 +266,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

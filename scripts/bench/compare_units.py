@@ -44,7 +44,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin"
 sys.path.insert(0, str(ROOT / "scripts/bench"))
 import units_table  # noqa: E402
-from common import inputs  # noqa: E402
+from common import arguments, inputs  # noqa: E402
 
 NEVER = "1000000000u"
 # Options of nmt-train that do not decide what an update computes.
@@ -55,8 +55,8 @@ class Unit:
     """One row: a name of units.def with options, or a YAML overlay."""
 
     def __init__(self, item):
-        self.item = item
-        if item.endswith((".yaml", ".yml")):
+        self.item, self.is_file = item, item.endswith((".yaml", ".yml"))
+        if self.is_file:
             self.arguments = ["--config", str(pathlib.Path(item).resolve())]
             self.name = pathlib.Path(item).stem
         else:
@@ -78,9 +78,7 @@ def die_with_parent():
 
 def reason(log):
     """The line of a program's log with its error."""
-    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if "error" in line.lower()]
-    return (errors or lines or ["it said nothing"])[-1]
+    return arguments.reason(log.read_text(encoding="utf-8", errors="replace"))
 
 
 class Task:
@@ -348,6 +346,14 @@ def measure_speed(args, units):
     units_table.write_whole(args.work / "speed.json", json.dumps({"units": result, "all": figures, "conditions": conditions, "inputs": args.speed_inputs}, indent=1) + "\n")
 
 
+def count_lines(path):
+    with open(path, "rb") as file:
+        lines = sum(1 for _ in file)
+    if lines == 0:
+        arguments.fail(f"{path}: has no text")
+    return lines
+
+
 def speeds_of(args, parser):
     """Target tokens per second of each unit, from an earlier --speed."""
     if not (args.work / "speed.json").exists():
@@ -361,61 +367,65 @@ def speeds_of(args, parser):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    whole = arguments.whole()
     parser.add_argument("units", nargs="+", metavar="UNIT", help="gru, lrn:activation=identity, gru:groups=4,rearrange=true, overlay.yaml ...")
-    parser.add_argument("--work", required=True, type=pathlib.Path, metavar="DIR", help="output directory; an interrupted run resumes from it")
-    parser.add_argument("-c", "--config", action="append", default=[], metavar="FILE", help="settings of nmt-train for all units (repeatable)")
+    parser.add_argument("--work", required=True, type=arguments.new_folder, metavar="DIR", help="output directory; an interrupted run resumes from it")
+    parser.add_argument("-c", "--config", action="append", default=[], type=arguments.file, metavar="FILE", help="settings of nmt-train for all units (repeatable)")
     for name, required in (("train", True), ("valid", False)):
-        parser.add_argument(f"--{name}-sets", nargs=2, required=required, metavar=("SRC", "TRG"))
-    parser.add_argument("--test-sets", nargs=2, required=True, action="append", metavar=("SRC", "TRG"), help="repeatable; the first decides")
-    parser.add_argument("--vocabs", type=pathlib.Path, metavar="FILE", help="shared vocabulary (default: train a joint one)")
-    parser.add_argument("--pieces", type=int, default=4000, help="size of the trained vocabulary (%(default)s)")
+        parser.add_argument(f"--{name}-sets", nargs=2, required=required, type=arguments.file, metavar=("SRC", "TRG"))
+    parser.add_argument("--test-sets", nargs=2, required=True, action="append", type=arguments.file, metavar=("SRC", "TRG"), help="repeatable; the first decides")
+    parser.add_argument("--vocabs", type=arguments.file, metavar="FILE", help="shared vocabulary (default: train a joint one)")
+    parser.add_argument("--pieces", type=whole, default=4000, help="size of the trained vocabulary (%(default)s)")
     budget = parser.add_mutually_exclusive_group()
-    budget.add_argument("--updates", type=int, help="updates of each training (2000 unless --minutes is given)")
-    budget.add_argument("--minutes", type=float, help="wall time of each training instead; only fair on an idle machine with --jobs 1")
+    budget.add_argument("--updates", type=whole, help="updates of each training (2000 unless --minutes is given)")
+    budget.add_argument("--minutes", type=arguments.number(above=0), help="wall time of each training instead; only fair on an idle machine with --jobs 1")
     budget.add_argument("--until-converged", action="store_true", help="train until the early stopping of --config")
     parser.add_argument("--equal-time", metavar="UNIT", help="scale --updates to the time in which UNIT computes them; needs an earlier --speed")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="random seeds; every unit is trained once per seed (%(default)s)")
-    parser.add_argument("--baseline", default="gru", metavar="UNIT", help="reference of p-values and ratios (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=1, help="concurrent trainings (%(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of each program (%(default)s)")
+    parser.add_argument("--seeds", type=arguments.whole(0), nargs="+", default=[1], help="random seeds; every unit is trained once per seed (%(default)s)")
+    parser.add_argument("--baseline", metavar="UNIT", help="reference of p-values and ratios, one of the units (gru)")
+    parser.add_argument("--jobs", type=whole, default=1, help="concurrent trainings (%(default)s)")
+    parser.add_argument("--threads", type=whole, default=1, help="threads of each program (%(default)s)")
     parser.add_argument("--speed", action="store_true", help="measure speed instead of training, then rewrite the table")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of --speed (%(default)s)")
-    parser.add_argument("--speed-updates", type=int, default=40, help="updates per round; the second half is timed (%(default)s)")
-    parser.add_argument("--speed-sentences", type=int, default=200, help="test sentences decoded per round (%(default)s)")
+    parser.add_argument("--rounds", type=whole, default=3, help="rounds of --speed (%(default)s)")
+    parser.add_argument("--speed-updates", type=whole, default=40, help="updates per round; the second half is timed (%(default)s)")
+    parser.add_argument("--speed-sentences", type=whole, default=200, help="test sentences decoded per round (%(default)s)")
     parser.add_argument("--no-figures", action="store_true", help="write only the table")
     args = parser.parse_args()
     if not args.updates and not args.minutes and not args.until_converged:
         args.updates = 2000
-    for name in ("updates", "minutes", "jobs", "threads", "rounds", "speed_updates", "speed_sentences", "pieces"):
-        value = getattr(args, name)
-        if value is not None and value <= 0:
-            parser.error(f"--{name.replace('_', '-')}: {value}, must be above 0")
     args.work = args.work.resolve()
     if args.until_converged and not args.valid_sets:
         parser.error("--until-converged needs --valid-sets")
+    if len(set(args.seeds)) < len(args.seeds):
+        parser.error(f"--seeds: {' '.join(map(str, args.seeds))}: a seed is given twice")
 
-    def whole_paths(option, files):
-        for file in files or []:
-            if not pathlib.Path(file).is_file():
-                parser.error(f"{option}: {file} is no file")
-        return files and [str(pathlib.Path(file).resolve()) for file in files]
+    def whole_paths(files):
+        """Both sides of a text, which have equal numbers of lines."""
+        arguments.check_lengths(*((file, count_lines(file)) for file in files))
+        return [str(file.resolve()) for file in files]
 
-    args.train_sets, args.valid_sets = whole_paths("--train-sets", args.train_sets), whole_paths("--valid-sets", args.valid_sets)
-    args.tests = [whole_paths("--test-sets", pair) for pair in args.test_sets]
+    args.train_sets, args.valid_sets = whole_paths(args.train_sets), args.valid_sets and whole_paths(args.valid_sets)
+    args.tests = [whole_paths(pair) for pair in args.test_sets]
     args.test_digests = [inputs.digest(source) for source, _ in args.tests]
     args.vocabs = args.vocabs and args.vocabs.resolve()
     units = [Unit(item) for item in args.units]
     twice = {unit.folder for unit in units if sum(other.folder == unit.folder for other in units) > 1}
     if twice:
         parser.error(f"units: {', '.join(sorted(twice))} is given twice")
+    arguments.need(parser, "units", *(unit.item for unit in units if unit.is_file))
+    if args.baseline is None:
+        args.baseline = "gru"
+    elif (name := Unit(args.baseline).name) in (names := [unit.name for unit in units]):
+        args.baseline = name
+    else:
+        parser.error(f"--baseline: '{args.baseline}' is none of the units: {', '.join(names)}")
     args.speed_inputs = {unit.name: inputs_of_unit(args, unit) for unit in [*units, *([Unit(args.equal_time)] if args.equal_time else [])]}
     if args.equal_time:
         if not args.updates:
             parser.error("--equal-time needs --updates")
         args.equal_time = Unit(args.equal_time).name
         args.speeds = speeds_of(args, parser)
-    if not (BIN / "nmt-train").exists():
-        parser.error(f"no nmt-train in {BIN}; build first, or set NMT_BUILD to the folder of the build")
+    arguments.need_programs(BIN, "nmt-train", "nmt-vocab", "nmt-translate", "nmt-bleu")
     return args, units
 
 
@@ -446,4 +456,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

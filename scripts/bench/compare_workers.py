@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+from common import arguments
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin/nmt-translate"
 
@@ -34,21 +36,22 @@ def translate(options, *more):
         log.seek(0)
         messages = log.read().decode()
         if child.returncode:
-            sys.exit(messages)
+            arguments.fail(f"{PROGRAM.name}: status {child.returncode}: {arguments.reason(messages)}", arguments.FAILED)
         speed = float(re.search(r"([\d.]+) sentences/s", messages).group(1))
         return out.read(), speed, usage.ru_maxrss / 1e3
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="model directory")
-    parser.add_argument("text", help="source text, one sentence per line")
-    parser.add_argument("--beams", type=int, nargs="+", default=[4, 1])
-    parser.add_argument("--batches", type=int, nargs="+", default=[64, 1], help="sentences per batch")
+    parser.add_argument("model", type=arguments.folder, help="model directory")
+    parser.add_argument("text", type=arguments.file, help="source text, one sentence per line")
+    parser.add_argument("--beams", type=arguments.whole(), nargs="+", default=[4, 1])
+    parser.add_argument("--batches", type=arguments.whole(), nargs="+", default=[64, 1], help="sentences per batch")
     parser.add_argument("--precisions", nargs="+", default=["float32", "int8"])
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="threads in all (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=arguments.whole(), default=len(os.sched_getaffinity(0)), help="threads in all (%(default)s)")
+    parser.add_argument("--rounds", type=arguments.whole(), default=3)
     options, options.more = parser.parse_known_args()
+    arguments.need_programs(PROGRAM.parent, PROGRAM.name)
     ways = {"one worker": ["--workers", 1, "--cpu-threads", options.threads],
             "one per thread": ["--workers", options.threads, "--cpu-threads", 1],
             "auto": ["--cpu-threads", options.threads]}
@@ -72,4 +75,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

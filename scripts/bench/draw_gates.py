@@ -15,6 +15,7 @@ import math
 import pathlib
 import sys
 
+from common import arguments
 from svg import COLORS, Chart, write
 
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
@@ -141,12 +142,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     figures = {f.__name__: f for f in (surface, positions, strongest, memory, gradients)}
     parser.add_argument("figure", choices=figures)
-    parser.add_argument("svg", type=pathlib.Path, help="output file")
+    parser.add_argument("svg", type=arguments.new_file, help="output file")
     parser.add_argument("json", nargs="*", type=pathlib.Path, help="files of nmt-explain --json")
     parser.add_argument("--unit", help="name of a layer, such as encoder.layer_0.forward (default: the first with gates)")
-    parser.add_argument("--line", type=int, help="line of the sentence (default: the first)")
-    parser.add_argument("--at-least", type=int, default=100, help="sentences that reach a position for it to count (%(default)s)")
-    parser.add_argument("--distance", type=int, default=20, help="largest distance (%(default)s)")
+    parser.add_argument("--line", type=arguments.whole(), help="line of the sentence (default: the first)")
+    parser.add_argument("--at-least", type=arguments.whole(), default=100, help="sentences that reach a position for it to count (%(default)s)")
+    parser.add_argument("--distance", type=arguments.whole(2), default=20, help="largest distance (%(default)s)")
     parser.add_argument("--names", action="store_true", help="name the files in the legend instead of the units")
     args = parser.parse_args()
     if (args.figure == "surface") == bool(args.json):
@@ -156,11 +157,15 @@ def main():
         try:
             files.append(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError) as problem:
-            sys.exit(f"error: {path}: {problem}")
+            sys.exit(f"error: {path}: {getattr(problem, 'strerror', None) or problem}")
         if not isinstance(files[-1], dict) or files[-1].get("format") != "nmt-explain":
             sys.exit(f"error: {path}: not a file of nmt-explain --json")
-    write(args.svg, figures[args.figure](files, args))
+    try:
+        charts = figures[args.figure](files, args)
+    except (IndexError, KeyError, TypeError) as problem:
+        sys.exit(f"error: {args.json[0]}: damaged, or of another version: {type(problem).__name__} {problem}")
+    write(args.svg, charts)
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

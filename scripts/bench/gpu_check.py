@@ -14,6 +14,7 @@ import libraries  # noqa: E402
 import parts  # noqa: E402
 import report  # noqa: E402
 import tools  # noqa: E402
+from common import arguments  # noqa: E402
 from runner import OutOfTime, Runner  # noqa: E402
 from state import Refused, State  # noqa: E402
 
@@ -120,16 +121,16 @@ def join(folders, page):
 
 def options():
     parser = argparse.ArgumentParser(prog="gpu_check.sh", description="Tests and measures a build on a machine with a GPU, in five parts.")
-    parser.add_argument("build", type=pathlib.Path, nargs="?", help="build directory with bin/ and lib/")
+    parser.add_argument("build", type=arguments.folder, nargs="?", help="build directory with bin/ and lib/")
     parser.add_argument("--join", nargs="+", type=pathlib.Path, metavar=("FOLDER", "PAGE"), help="join the reports of folders to a page in Markdown: FOLDER... PAGE")
     parser.add_argument("--only", type=int, choices=sorted(parts.PARTS), help="one part (default: all)")
-    parser.add_argument("--limit", type=float, default=0, help="seconds of each part, after which it stops and can be continued (default: none)")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("gpu-check"), help="folder of the reports (%(default)s)")
+    parser.add_argument("--limit", type=arguments.number(0), default=0, help="seconds of each part, after which it stops and can be continued (default: none)")
+    parser.add_argument("--out", type=arguments.new_folder, default=pathlib.Path("gpu-check"), help="folder of the reports (%(default)s)")
     parser.add_argument("--previous", type=pathlib.Path, help="folder with the reports of earlier calls, if not --out")
-    parser.add_argument("--data", type=pathlib.Path, help="a folder with Multi30k; data/multi30k in the build directory or $NMT_DATA/multi30k when not given")
+    parser.add_argument("--data", type=arguments.folder, help="a folder with Multi30k; data/multi30k in the build directory or $NMT_DATA/multi30k when not given")
     parser.add_argument("--tools", help="folder with ncu and compute-sanitizer (default: the path, /usr/local/cuda/bin and /opt/nvidia/nsight-compute)")
     parser.add_argument("--quick", action="store_true", help="fewer updates and shorter benchmarks")
-    parser.add_argument("--updates", type=int, help="updates of each training")
+    parser.add_argument("--updates", type=arguments.whole(), help="updates of each training")
     parser.add_argument("--again", action="store_true", help="repeat the steps that failed")
     parser.add_argument("--without-gpu", action="store_true", help="run only the steps of part 4 that need no GPU, ahead of the calls on a GPU")
     parser.add_argument("--emulated", action="store_true", help="run on the emulator, without a GPU, in minutes")
@@ -161,4 +162,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.call(main)

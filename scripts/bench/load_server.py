@@ -28,22 +28,34 @@ import sys
 import threading
 import time
 
+from common import arguments as checks
+
+
+def model(text):
+    """EN-DE=DIRECTORY"""
+    found = re.fullmatch(r"[^-=]+-[^=]+=(.+)", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"'{text}', expected EN-DE=DIRECTORY")
+    checks.folder(found[1])
+    return text
+
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin")
-    parser.add_argument("model", help="EN-DE=DIRECTORY")
-    parser.add_argument("file")
-    parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--starts", type=int, default=1, help="starts of the server, to measure its first answer")
+    parser.add_argument("bin", type=checks.folder)
+    parser.add_argument("model", type=model, help="EN-DE=DIRECTORY")
+    parser.add_argument("file", type=checks.file)
+    parser.add_argument("--clients", type=checks.whole(), default=64)
+    parser.add_argument("--seconds", type=checks.number(above=0), default=60)
+    parser.add_argument("--starts", type=checks.whole(), default=1, help="starts of the server, to measure its first answer")
     parser.add_argument("--hostile", action="store_true")
-    parser.add_argument("--memory", metavar="FILE", help="write seconds and resident bytes of each run")
+    parser.add_argument("--memory", type=checks.new_file, metavar="FILE", help="write seconds and resident bytes of each run")
     own, behind = sys.argv[1:], []
     if "--" in own:
         own, behind = own[:own.index("--")], own[own.index("--") + 1:]
     options = parser.parse_args(own)
     options.options = behind
+    checks.need_programs(options.bin, "nmt-serve", "nmt-translate")
     return options
 
 
@@ -234,14 +246,15 @@ def start(options, request):
     begin = time.perf_counter()
     server = subprocess.Popen([f"{options.bin}/nmt-serve", "--port", "0", "--no-access-log", options.model,
                                *options.options], stderr=subprocess.PIPE, text=True)
-    port = None
+    port, said = None, []
     for line in server.stderr:
+        said.append(line.strip())
         found = re.search(r"listening on http://[^:]+:(\d+)", line)
         if found:
             port = int(found[1])
             break
     if port is None:
-        sys.exit("nmt-serve did not start")
+        checks.fail(f"nmt-serve: status {server.wait()}: {said[-1] if said else 'it said nothing'}", checks.FAILED)
     listening = time.perf_counter() - begin
     threading.Thread(target=lambda: [print(line, end="", file=sys.stderr) for line in server.stderr], daemon=True).start()
     first = Client(port)
@@ -262,8 +275,7 @@ def stop(server):
 def main():
     options = arguments()
     direction, model = options.model.split("=", 1)
-    with open(options.file, encoding="utf-8") as file:
-        lines = [line.rstrip("\n") for line in file if line.strip()]
+    lines = [line for line in checks.read_lines(options.file) if line.strip()]
     before = translate(options.bin, model, options.file, len(lines))
     requests = requests_of(lines, direction)
     starts = []
@@ -308,4 +320,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    checks.call(main)

@@ -32,10 +32,16 @@ done
 [ $# -ge 2 ] && [ $# -le 3 ] || usage "expected BUILD FOLDER [DATA]"
 $cuda_libs || max_mib=${max_mib:-64}
 [ -x "$1/bin/nmt-train" ] || usage "$1: there is no bin/nmt-train"
+[ ! -e "$2" ] || [ -d "$2" ] || usage "$2: is no folder"
+if [ $# -gt 2 ]; then
+  for file in "$3"/{train,val,test2016}.{en,de}; do
+    [ -r "$file" ] || usage "$file: cannot be read"
+  done
+fi
 build=$(cd "$1" && pwd)
 folder=$2
 here=$(cd "$(dirname "$0")" && pwd)
-mkdir -p "$folder/bin" "$folder/lib" "$folder/scripts/bench/gpu" "$folder/scripts/data"
+mkdir -p "$folder/bin" "$folder/lib" "$folder"/scripts/bench/{gpu,common} "$folder/scripts/data"
 cp -a "$build"/lib/. "$folder/lib/"
 programs=(nmt-train nmt-translate nmt-score nmt-bleu nmt-bench nmt-vocab cuda_tests device_tests)
 if $emulator; then
@@ -49,6 +55,7 @@ done
 cp "$here"/{gpu_check,make_portable}.sh "$here"/{gpu_check,compare_layers,compare_pytorch,processor_table,pytorch_model}.py \
   "$folder/scripts/bench/"
 cp "$here"/gpu/*.py "$folder/scripts/bench/gpu/"
+cp "$here"/common/arguments.py "$folder/scripts/bench/common/"
 cp "$here"/../data/make_toy_corpus.py "$folder/scripts/data/"
 if $cuda_libs; then  # the programs load them with dlopen()
   for place in /usr/local/cuda/lib64 /usr/lib/x86_64-linux-gnu; do

@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 
+from common import arguments
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -42,21 +44,26 @@ def first_lines(whole, part, lines):
                 target.write(source.readline())
 
 
+def sizes(text):
+    """Numbers of pairs in ascending order."""
+    return sorted({arguments.whole()(size) for size in text.split(",")})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", default="50000,500000,5000000")
-    parser.add_argument("--updates", type=int, default=400, help="number of timed updates (%(default)s)")
-    parser.add_argument("--work", type=pathlib.Path, help="folder for the corpora (default: a temporary one)")
+    parser.add_argument("--pairs", type=sizes, default="50000,500000,5000000", help="comma-separated sizes (%(default)s)")
+    parser.add_argument("--updates", type=arguments.whole(), default=400, help="number of timed updates (%(default)s)")
+    parser.add_argument("--work", type=arguments.new_folder, help="folder for the corpora (default: a temporary one)")
     args = parser.parse_args()
-    sizes = sorted(map(int, args.pairs.split(",")))
+    arguments.need_programs(programs(), "nmt-train")
     with tempfile.TemporaryDirectory() as temporary:
         work = args.work or pathlib.Path(temporary)
-        whole = work / str(sizes[-1])
+        whole = work / str(args.pairs[-1])
         if not (whole / "train.de").exists():
-            subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", str(sizes[-1]), whole], check=True)
+            subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", str(args.pairs[-1]), whole], check=True)
         vocabulary = pathlib.Path(temporary) / "vocabulary.spm"
         print("| pairs | MB of text | start-up, s | peak, MB | updates a second | us a target token |\n|---|---|---|---|---|---|")
-        for size in sizes:
+        for size in args.pairs:
             folder = work / str(size)
             if not (folder / "train.de").exists():
                 first_lines(whole, folder, size)
@@ -78,4 +85,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

@@ -17,7 +17,7 @@ import random
 import subprocess
 import sys
 
-from common import inputs
+from common import arguments, inputs
 from svg import COLORS, Chart, write
 
 KEYS = [f"key{i}" for i in range(8)]
@@ -72,16 +72,17 @@ def length(shares):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("units", nargs="+", metavar="UNIT", help="gru, lrn:gate-init=none, ...")
-    parser.add_argument("--work", type=pathlib.Path, required=True, help="directory of data, models, table.md and memory.svg")
-    parser.add_argument("--distance", type=int, default=100, help="largest distance (%(default)s)")
-    parser.add_argument("--width", type=int, default=64, help="width of the layer (%(default)s)")
-    parser.add_argument("--updates", type=int, default=1500, help="updates of each training (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="random seed (%(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of each program (%(default)s)")
+    parser.add_argument("--work", type=arguments.new_folder, required=True, help="directory of data, models, table.md and memory.svg")
+    parser.add_argument("--distance", type=arguments.whole(2), default=100, help="largest distance (%(default)s)")
+    parser.add_argument("--width", type=arguments.whole(), default=64, help="width of the layer (%(default)s)")
+    parser.add_argument("--updates", type=arguments.whole(), default=1500, help="updates of each training (%(default)s)")
+    parser.add_argument("--seed", type=arguments.whole(0), default=1, help="random seed (%(default)s)")
+    parser.add_argument("--threads", type=arguments.whole(), default=1, help="threads of each program (%(default)s)")
     args = parser.parse_args()
     programs = pathlib.Path(os.environ.get("NMT_BUILD", "build")).resolve() / "bin"
-    if not (programs / "nmt-tag").exists():
-        sys.exit(f"error: {programs}: no nmt-tag; build the programs, or set NMT_BUILD")
+    if len(set(args.units)) < len(args.units):
+        parser.error(f"{' '.join(args.units)}: a unit is given twice")
+    arguments.need_programs(programs, "nmt-train", "nmt-tag")
     args.work.mkdir(parents=True, exist_ok=True)
     train, valid = args.work / "train.tsv", args.work / "valid.tsv"
     write_columns(train, sentences(100 * args.distance, args.distance, args.seed))
@@ -119,4 +120,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

@@ -4,9 +4,9 @@ bleu.png, speed.png, pareto.png and curves.png there. Needs matplotlib. A figure
 written."""
 import argparse
 import csv
-import json
-import pathlib
 import sys
+
+from common import arguments
 
 try:
     import matplotlib
@@ -16,11 +16,15 @@ try:
 except ImportError:  # --help works without it
     plt = None
 
+COLUMNS = ("unit", "bleu", "ci", "parameters", "tokens_per_second", "ms_batch_1", "ms_batch_64")
 BASE, OTHER = "#b35900", "#33658a"
 
 
 def number(row, key):
-    return float(row[key]) if row[key] else None
+    try:
+        return float(row[key]) if row[key] else None
+    except ValueError:
+        arguments.fail(f"table.csv: {key} of {row['unit']} is '{row[key]}', expected a number")
 
 
 def save(figure, folder, name):
@@ -115,25 +119,27 @@ def curves(folder, points, baseline):
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path, help="work directory of compare_units.py")
+    parser.add_argument("folder", type=arguments.folder, help="work directory of compare_units.py")
     parser.add_argument("baseline", help="unit that the figures highlight, as the table names it")
     return parser.parse_args()
 
 
 def main():
     args = options()
-    if plt is None:
-        sys.exit("matplotlib is missing: pip install matplotlib")
     folder, baseline = args.folder, args.baseline
     for name in ("table.csv", "curves.json"):
         if not (folder / name).is_file():
             sys.exit(f"{folder / name}: is missing; compare_units.py writes it")
-    with open(folder / "table.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    points = json.loads((folder / "curves.json").read_text(encoding="utf-8"))
+    table = csv.DictReader(arguments.read_text(folder / "table.csv").splitlines(keepends=True))
+    if missing := [name for name in COLUMNS if name not in (table.fieldnames or ())]:
+        arguments.fail(f"{folder / 'table.csv'}: has no column {missing[0]}; compare_units.py writes it")
+    rows = list(table)
+    points = arguments.read_object(folder / "curves.json", "file of curves; compare_units.py writes it")
+    if plt is None:
+        sys.exit("matplotlib is missing: pip install matplotlib")
     names = [bleu(folder, rows, baseline), speed(folder, rows, baseline), pareto(folder, rows, baseline), curves(folder, points, baseline)]
     print("figures: " + (", ".join(filter(None, names)) or "none, there is nothing to show yet"))
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import textwrap
 
+from common import arguments
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin/nmt-bench"
 PAGE = ROOT / "docs/benchmarks/processors.md"
@@ -142,19 +144,20 @@ def replaced(page, name, text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", type=pathlib.Path, default=PAGE, help="page to write the section to (%(default)s)")
+    parser.add_argument("--page", type=arguments.file, default=PAGE, help="page to write the section to (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="smoke test: small shapes")
     options = parser.parse_args()
+    arguments.need_programs(PROGRAM.parent, PROGRAM.name)
     name = this_class()
     counts = sorted({1, len(os.sched_getaffinity(0))})
     documents = {n: measure(n, ["--quick"] if options.quick else []) for n in counts}
     failed = [row for document in documents.values() for row in document["benchmarks"] if "error_occurred" in row]
     if failed:
         sys.exit(f"{failed[0]['name']}: {failed[0]['error_message']}")
-    page = options.page.read_text(encoding="utf-8")
+    page = arguments.read_text(options.page)
     options.page.write_text(replaced(page, name, section(name, documents)), encoding="utf-8")
     print(f"{options.page}: {name}")
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

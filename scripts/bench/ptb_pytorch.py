@@ -23,12 +23,12 @@ installs it in .venv."""
 import argparse
 import collections
 import math
-import os
 import pathlib
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from common import arguments  # noqa: E402
 from compare_pytorch import ensure_packages  # noqa: E402
 
 START = time.perf_counter()
@@ -38,31 +38,29 @@ VALIDATION_PARTS = 16
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", help="folder with train.txt and valid.txt (default: $NMT_DATA/ptb)")
-    parser.add_argument("--minutes", type=float, default=60, help="wall time of the run (%(default)s); 0: no limit")
-    parser.add_argument("--epochs", type=int, default=39, help="largest number of epochs (%(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads (%(default)s)")
-    parser.add_argument("--width", type=int, default=650, help="width of embeddings and layers (%(default)s)")
-    parser.add_argument("--layers", type=int, default=2, help="LSTM layers (%(default)s)")
-    parser.add_argument("--dropout", type=float, default=0.5, help="dropout (%(default)s)")
-    parser.add_argument("--streams", type=int, default=20, help="streams of a batch (%(default)s)")
-    parser.add_argument("--bptt", type=int, default=35, help="steps of an update (%(default)s)")
-    parser.add_argument("--learn-rate", type=float, default=35, help="first learning rate (%(default)s)")
-    parser.add_argument("--lr-decay", type=float, default=0.8333, help="factor of each decay (%(default)s)")
-    parser.add_argument("--lr-decay-start", type=int, default=7, help="first epoch with a decayed rate (%(default)s)")
-    parser.add_argument("--clip-norm", type=float, default=0.143, help="largest gradient norm (%(default)s)")
-    parser.add_argument("--forget-bias", type=float, default=1, help="initial bias of the forget gates (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1234, help="seed (%(default)s)")
-    parser.add_argument("--display", type=int, default=200, help="updates between two lines of progress (%(default)s)")
+    parser.add_argument("--minutes", type=arguments.number(0), default=60, help="wall time of the run (%(default)s); 0: no limit")
+    parser.add_argument("--epochs", type=arguments.whole(), default=39, help="largest number of epochs (%(default)s)")
+    parser.add_argument("--threads", type=arguments.whole(), default=1, help="CPU threads (%(default)s)")
+    parser.add_argument("--width", type=arguments.whole(), default=650, help="width of embeddings and layers (%(default)s)")
+    parser.add_argument("--layers", type=arguments.whole(), default=2, help="LSTM layers (%(default)s)")
+    parser.add_argument("--dropout", type=arguments.number(0, most=1), default=0.5, help="dropout (%(default)s)")
+    parser.add_argument("--streams", type=arguments.whole(), default=20, help="streams of a batch (%(default)s)")
+    parser.add_argument("--bptt", type=arguments.whole(), default=35, help="steps of an update (%(default)s)")
+    parser.add_argument("--learn-rate", type=arguments.number(above=0), default=35, help="first learning rate (%(default)s)")
+    parser.add_argument("--lr-decay", type=arguments.number(above=0), default=0.8333, help="factor of each decay (%(default)s)")
+    parser.add_argument("--lr-decay-start", type=arguments.whole(), default=7, help="first epoch with a decayed rate (%(default)s)")
+    parser.add_argument("--clip-norm", type=arguments.number(above=0), default=0.143, help="largest gradient norm (%(default)s)")
+    parser.add_argument("--forget-bias", type=arguments.number(), default=1, help="initial bias of the forget gates (%(default)s)")
+    parser.add_argument("--seed", type=arguments.whole(0), default=1234, help="seed (%(default)s)")
+    parser.add_argument("--display", type=arguments.whole(), default=200, help="updates between two lines of progress (%(default)s)")
     args = parser.parse_args()
-    if not args.data and "NMT_DATA" not in os.environ:
-        parser.error("no data: give --data FOLDER or set NMT_DATA")
-    args.data = pathlib.Path(args.data or pathlib.Path(os.environ["NMT_DATA"]) / "ptb")
+    args.data = arguments.data_folder(parser, args.data, "ptb", ["train.txt", "valid.txt"])
     return args
 
 
 def read_lines(path):
     """The words of each line that has some."""
-    return [line.split() for line in path.read_text(encoding="utf-8").split("\n") if line.split()]
+    return [line.split() for line in arguments.read_lines(path) if line.split()]
 
 
 def parts_of(lines, count):
@@ -78,6 +76,9 @@ def parts_of(lines, count):
 
 def main():
     args = options()
+    sides = {name: read_lines(args.data / f"{name}.txt") for name in ("train", "valid")}
+    if (tokens := sum(len(line) + 1 for line in sides["train"])) < args.streams:
+        arguments.fail(f"{args.data / 'train.txt'}: {tokens} tokens are too few for {args.streams} --streams")
     ensure_packages("torch", "numpy")
     import torch
     import torch.nn.functional as F
@@ -85,7 +86,6 @@ def main():
 
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    sides = {name: read_lines(args.data / f"{name}.txt") for name in ("train", "valid")}
     counts = collections.Counter(word for line in sides["train"] for word in line)
     counts.pop("<unk>", None)
     numbers = {word: i for i, word in enumerate(["</s>", "<unk>", *counts])}
@@ -170,4 +170,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

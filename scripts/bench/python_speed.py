@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+from common import arguments as checks
+
 
 def install(build, folder):
     for component in ("libraries", "python"):
@@ -26,18 +28,19 @@ def install(build, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("model")
-    parser.add_argument("file", type=pathlib.Path)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("build", type=checks.folder)
+    parser.add_argument("model", type=checks.folder)
+    parser.add_argument("file", type=checks.file)
+    parser.add_argument("--runs", type=checks.whole(), default=5)
+    parser.add_argument("--threads", type=checks.whole(), default=os.cpu_count())
     arguments = parser.parse_args()
-    lines = arguments.file.read_text(encoding="utf-8").splitlines()
+    lines = checks.read_lines(arguments.file)
+    checks.need_programs(arguments.build / "bin", "nmt-translate")
     with tempfile.TemporaryDirectory() as folder:
         if not os.environ.get("PYTHONPATH"):
             sys.path.insert(0, str(install(arguments.build, folder)))
         import nmt
-        translator = nmt.Translator(arguments.model, intra_threads=arguments.threads)
+        translator = nmt.Translator(str(arguments.model), intra_threads=arguments.threads)
         speeds = {"nmt-translate": [], "python": []}
         for _ in range(arguments.runs):
             done = subprocess.run([arguments.build / "bin/nmt-translate", "-m", arguments.model,
@@ -60,4 +63,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    checks.call(main)

@@ -12,7 +12,8 @@ import collections
 import math
 import pathlib
 import random
-import sys
+
+from common import arguments
 
 # Graphs of a paper-size model that 2^20 calls hold (docs/design/cuda.md): 588 launches, and uploads.
 ROOM = 1700
@@ -126,11 +127,11 @@ def room_errors(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--updates", type=int, default=20000)
-    parser.add_argument("--words", type=int, default=4096)
-    parser.add_argument("--ranks", type=int, default=1, help="each with --words words of a batch")
-    parser.add_argument("--optimizer-delay", type=int, default=1, help="passes of an update")
-    parser.add_argument("--check", type=float, metavar="PERCENT",
+    parser.add_argument("--updates", type=arguments.whole(), default=20000)
+    parser.add_argument("--words", type=arguments.whole(), default=4096)
+    parser.add_argument("--ranks", type=arguments.whole(), default=1, help="each with --words words of a batch")
+    parser.add_argument("--optimizer-delay", type=arguments.whole(), default=1, help="passes of an update")
+    parser.add_argument("--check", type=arguments.number(0, most=100), metavar="PERCENT",
                         help="only simulate what nmt-train does; fail if fewer updates replay")
     args = parser.parse_args()
     random.seed(1)
@@ -175,4 +176,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.call(main)

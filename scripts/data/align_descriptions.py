@@ -4,8 +4,8 @@
 paragraphs and list items, then into sentences, as far as the numbers on both sides agree. Writes train,
 valid and test, each .en and .de, to FOLDER. The name of a package determines its split; no sentence of
 valid or test is in train. With --documents, each description is a document: its pairs in order, also
-those that others have, and an empty line on both sides.
-Usage: align_descriptions.py [--documents] LISTS FOLDER"""
+those that others have, and an empty line on both sides."""
+import argparse
 import hashlib
 import os
 import re
@@ -26,7 +26,10 @@ def read(path):
     if path.endswith(("-en", "-de")):
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
-    helper = subprocess.run(["/usr/lib/apt/apt-helper", "cat-file", path], capture_output=True)
+    try:
+        helper = subprocess.run(["/usr/lib/apt/apt-helper", "cat-file", path], capture_output=True)
+    except OSError as error:
+        sys.exit(f"get_data: {path}: {error.filename}: {error.strerror}")
     if helper.returncode != 0:
         sys.exit(f"get_data: {path}: {helper.stderr.decode().strip()}")
     return helper.stdout.decode("utf-8", "replace")
@@ -162,13 +165,18 @@ def main(lists, folder, documents=False):
     for split, pairs in collected.items():
         if not pairs:
             sys.exit(f"get_data: {lists}: no pairs for {split} in the package descriptions")
-        for side, language in enumerate(("en", "de")):
-            with open(os.path.join(folder, f"{split}.{language}"), "w", encoding="utf-8") as file:
-                file.writelines(pair[side] + "\n" for pair in pairs)
+    try:
+        for split, pairs in collected.items():
+            for side, language in enumerate(("en", "de")):
+                with open(os.path.join(folder, f"{split}.{language}"), "w", encoding="utf-8") as file:
+                    file.writelines(pair[side] + "\n" for pair in pairs)
+    except OSError as error:
+        sys.exit(f"get_data: {error.filename or folder}: {error.strerror}")
 
 
 if __name__ == "__main__":
-    names = [name for name in sys.argv[1:] if name != "--documents"]
-    if len(names) != 2:
-        sys.exit(__doc__)
-    main(*names, documents="--documents" in sys.argv)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lists", metavar="LISTS", help="directory of apt lists")
+    parser.add_argument("folder", metavar="FOLDER", help="output directory")
+    parser.add_argument("--documents", action="store_true", help="write documents in order")
+    main(**vars(parser.parse_args()))

@@ -81,12 +81,20 @@ def parse(arguments):
     parser.add_argument("--max-ratio", type=float, default=3.0, help="longest side over the other, in words (default 3)")
     parser.add_argument("--hold-out", nargs="*", default=[], metavar="FILE", help="sentences to exclude from the training text")
     options = parser.parse_args(arguments)
+    for name, least in (("min_words", 0), ("max_words", 1), ("max_characters", 1), ("max_ratio", 1)):
+        if not getattr(options, name) >= least:
+            parser.error(f"--{name.replace('_', '-')}: {getattr(options, name)}, expected at least {least}")
+    if options.min_words > options.max_words:
+        parser.error(f"--min-words: {options.min_words} is more than --max-words {options.max_words}")
     options.sources, options.targets = options.sources.split(","), options.targets.split(",")
     if len(options.sources) != len(options.targets):
         parser.error(f"{len(options.sources)} source files and {len(options.targets)} target files")
     for path in [*options.sources, *options.targets, *options.hold_out]:
         if not os.path.isfile(path):
             parser.error(f"{path} is not a file")
+    for path in (options.out_source, options.out_target):
+        if not path.parent.is_dir():
+            parser.error(f"{path.parent} is no directory")
     read = {os.path.realpath(path) for path in [*options.sources, *options.targets, *options.hold_out]}
     written = [os.path.realpath(path) for path in (options.out_source, options.out_target)]
     if written[0] == written[1]:

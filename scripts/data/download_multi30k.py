@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Downloads Multi30k task 1, raw (Elliott et al. 2016), from its repository into a folder as train, valid
-and test, each .en and .de. Every file is checked by MD5 (from torchtext) and number of lines.
-Usage: download_multi30k.py FOLDER"""
+and test, each .en and .de. Every file is checked by MD5 (from torchtext) and number of lines."""
+import argparse
 import gzip
 import hashlib
 import os
@@ -32,17 +32,22 @@ def check(name, packed, lines, md5):
 
 
 def main(folder):
+    if not os.path.isdir(folder):
+        sys.exit(f"get_data: Multi30k: {folder}: is no directory")
     for ours, theirs, lines, md5 in FILES:
         try:
             with urllib.request.urlopen(HOME + theirs, timeout=SECONDS) as answer:
                 text = check(theirs, answer.read(MOST_BYTES), lines, md5)
         except (OSError, EOFError, ValueError) as error:
             sys.exit(f"get_data: Multi30k: {theirs}: {error}")
-        with open(os.path.join(folder, ours), "wb") as file:
-            file.write(text)
+        try:
+            with open(os.path.join(folder, ours), "wb") as file:
+                file.write(text)
+        except OSError as error:
+            sys.exit(f"get_data: Multi30k: {error.filename or ours}: {error.strerror}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    main(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", metavar="FOLDER", help="output directory")
+    main(parser.parse_args().folder)

@@ -38,7 +38,7 @@ if [ -s "$folder/SOURCE" ] && complete "$folder" && [ -z "$wanted" ]; then
   say "$folder has the data already: $(cat "$folder/SOURCE")"
   exit 0
 fi
-mkdir -p "$folder" || fail "$folder: cannot create the directory"
+mkdir -p "$folder" 2>/dev/null || fail "$folder: cannot create the directory"
 folder=$(cd "$folder" && pwd)  # apt resolves relative paths differently
 work=$(mktemp -d "$folder/.get_data.XXXXXX") || fail "$folder: cannot be written"
 trap 'rm -rf "$work"' EXIT

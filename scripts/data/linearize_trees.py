@@ -165,13 +165,20 @@ def write(args):
     if len({os.path.realpath(path) for path in (args.trees, args.words, args.parses)}) < 3:
         sys.exit(f"{args.trees}, {args.words}, {args.parses}: expected three different files")
     parts = [path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.part" for path in (args.words, args.parses)]
-    with open_file(parts[0], "w") as words, open_file(parts[1], "w") as parses:
-        for sentence in sentences:
-            words.write(" ".join(form for form, _, _ in sentence) + "\n")
-            parses.write(" ".join(linearize(sentence, not args.no_subtypes)) + "\n")
-    for part, path in zip(parts, (args.words, args.parses)):
-        if part != path:
-            os.replace(part, path)
+    made = [part for part, path in zip(parts, (args.words, args.parses)) if part != path]
+    try:
+        with open_file(parts[0], "w") as words, open_file(parts[1], "w") as parses:
+            for sentence in sentences:
+                words.write(" ".join(form for form, _, _ in sentence) + "\n")
+                parses.write(" ".join(linearize(sentence, not args.no_subtypes)) + "\n")
+        for part in made:
+            os.replace(part, part.removesuffix(".part"))
+    except OSError as error:
+        sys.exit(f"{error.filename or args.words}: {error.strerror}")
+    finally:
+        for part in made:
+            if os.path.exists(part):
+                os.remove(part)
 
 
 def score(args):

@@ -6,7 +6,11 @@ nmt-score --alignment subword links each target piece to the source piece with t
 
 LIST has lines "TARGET SOURCE PROBABILITY", p(target piece | source piece), by descending probability, at
 most --keep per source piece, and lines "TARGET NULL FREQUENCY" for every target piece of the text, by
-descending frequency. Pairs with a blank side or longer than --max-length pieces are skipped."""
+descending frequency. Pairs with a blank side or longer than --max-length pieces are skipped. A pair that
+occurs several times counts as often.
+
+A document model reads each source sentence with its context, together at most --max-length pieces: SOURCE and
+TARGET must be in the order of the documents, with an empty line after each."""
 import argparse
 import collections
 import os
@@ -28,7 +32,25 @@ def arguments():
     parser.add_argument("--max-length", type=int, default=200, help="maximum length in pieces (default 200)")
     parser.add_argument("--precision", default="auto", help="of nmt-score; int8 is about four times as fast (%(default)s)")
     parser.add_argument("--cpu-threads", type=int, default=0)
-    return parser.parse_args()
+    options = parser.parse_args()
+    for name, least in (("keep", 1), ("max_length", 1), ("cpu_threads", 0)):
+        if getattr(options, name) < least:
+            parser.error(f"--{name.replace('_', '-')}: {getattr(options, name)}, expected at least {least}")
+    for path in (options.source, options.target):
+        if not path.is_file():
+            parser.error(f"{path}: is no file")
+    if not options.model.is_dir():
+        parser.error(f"{options.model}: is no model directory")
+    for program in ("nmt-vocab", "nmt-score"):
+        if not (options.bin / program).is_file():
+            parser.error(f"{options.bin / program}: is missing; build the programs, or give --bin")
+    if not options.output.parent.is_dir():
+        parser.error(f"{options.output.parent} is no directory")
+    if options.output.exists() and not options.output.is_file():
+        parser.error(f"{options.output}: is no regular file")
+    if options.output.resolve() in (options.source.resolve(), options.target.resolve()):
+        parser.error(f"{options.output} is an input and the output")
+    return options
 
 
 def pieces(programs, vocabulary, path):
@@ -47,10 +69,14 @@ def known_pieces(programs, vocabulary):
 
 
 def alignments(programs, options, pairs, folder):
-    """The alignment links of each pair, as (source position, target position)."""
+    """The alignment links of each pair, as (source position, target position). Skipped pairs keep their source, which a
+    document model reads as context of the pairs after it; one that is too long ends the context, as in training."""
     files = [folder / "source", folder / "target"]
     for side, path in enumerate(files):
-        path.write_text("".join(" ".join(pair[side]) + "\n" for pair in pairs), encoding="utf-8")
+        with open(path, "w", encoding="utf-8") as file:
+            for pair in pairs:
+                kept = len(pair[0]) <= options.max_length if side == 0 else is_usable(pair, options.max_length)
+                file.write((" ".join(pair[side]) if kept else "") + "\n")
     out = subprocess.run([programs / "nmt-score", "-m", options.model, "-t", *files, "--no-spm-encode", "--alignment", "subword", "--precision", options.precision,
                           "--cpu-threads", str(options.cpu_threads), "--max-length", str(options.max_length)],
                          check=True, stdout=subprocess.PIPE).stdout.decode("ascii")
@@ -59,32 +85,31 @@ def alignments(programs, options, pairs, folder):
         yield [tuple(map(int, link.split("-"))) for link in links.split()]
 
 
+def is_usable(pair, longest):
+    return all(0 < len(side) <= longest for side in pair)
+
+
 def main():
     options = arguments()
-    if options.keep < 1:
-        sys.exit(f"make_shortlist.py: --keep is {options.keep}, expected at least 1")
-    if options.output.resolve() in (options.source.resolve(), options.target.resolve()):
-        sys.exit(f"make_shortlist.py: {options.output} is an input and the output")
-    if not options.output.parent.is_dir():
-        sys.exit(f"make_shortlist.py: {options.output.parent} is not a directory")
     joint = options.model / "vocab.spm"
     vocabularies = [joint, joint] if joint.exists() else [options.model / "src.spm", options.model / "trg.spm"]
     sides = [pieces(options.bin, vocabulary, path) for vocabulary, path in zip(vocabularies, (options.source, options.target))]
     if len(sides[0]) != len(sides[1]):
         sys.exit(f"make_shortlist.py: {options.source} has {len(sides[0])} lines, but {options.target} has {len(sides[1])}")
-    pairs = [(s, t) for s, t in zip(*sides) if s and t and max(len(s), len(t)) <= options.max_length]
-    if not pairs:
+    pairs = list(zip(*sides))
+    if not any(is_usable(pair, options.max_length) for pair in pairs):
         sys.exit(f"make_shortlist.py: {options.source} and {options.target} have no usable pairs")
     known = [known_pieces(options.bin, vocabulary) for vocabulary in vocabularies]
+    known[0].discard("NULL")  # in the list, NULL is no source piece
     together, frequency = collections.defaultdict(collections.Counter), collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         for (source, target), links in zip(pairs, alignments(options.bin, options, pairs, pathlib.Path(folder)), strict=True):
+            if not is_usable((source, target), options.max_length):
+                continue
             frequency.update(piece for piece in target if piece in known[1])
             for s, t in links:
                 if source[s] in known[0] and target[t] in known[1]:
                     together[source[s]][target[t]] += 1
-    if options.output.exists() and not options.output.is_file():
-        sys.exit(f"make_shortlist.py: {options.output}: is no regular file")
     aside = options.output.with_name(options.output.name + ".part")
     try:
         with open(aside, "w", encoding="utf-8") as out:
@@ -110,4 +135,6 @@ if __name__ == "__main__":
     try:
         main()
     except subprocess.CalledProcessError as error:
-        sys.exit(f"make_shortlist.py: {pathlib.Path(error.cmd[0]).name} exited with status {error.returncode}")
+        if error.returncode > 0:  # it has printed its error
+            sys.exit(error.returncode)
+        sys.exit(f"make_shortlist.py: {pathlib.Path(error.cmd[0]).name} was ended by signal {-error.returncode}")

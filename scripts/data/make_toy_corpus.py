@@ -11,6 +11,7 @@ import argparse
 import pathlib
 import random
 import sys
+import tempfile
 
 EN_SMALL = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
             "seventeen eighteen nineteen").split()
@@ -327,6 +328,18 @@ def make_pairs(count, seed):
     return pairs
 
 
+def write(folder, files, sizes, pairs):
+    """Writes all files, and then gives them their names."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".make_toy_corpus.") as aside:
+        for name, size in sizes.items():
+            part, pairs = pairs[:size], pairs[size:]
+            for side, language in enumerate(("en", "de")):
+                text = "".join(pair[side] + "\n" for pair in part)
+                pathlib.Path(aside, files[name, language].name).write_text(text, encoding="utf-8", newline="\n")
+        for path in files.values():
+            pathlib.Path(aside, path.name).replace(path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", metavar="FOLDER", type=pathlib.Path, help="output directory; created if missing")
@@ -339,13 +352,16 @@ def main():
     for name, size in sizes.items():
         if size < 1:
             parser.error(f"{name}: {size} pairs, expected at least 1")
-    pairs = make_pairs(sum(sizes.values()), options.seed)
-    options.folder.mkdir(parents=True, exist_ok=True)
-    for name, size in sizes.items():
-        part, pairs = pairs[:size], pairs[size:]
-        for side, language in enumerate(("en", "de")):
-            text = "".join(pair[side] + "\n" for pair in part)
-            (options.folder / f"{name}.{language}").write_text(text, encoding="utf-8", newline="\n")
+    files = {(name, language): options.folder / f"{name}.{language}" for name in sizes for language in ("en", "de")}
+    try:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        for path in files.values():
+            if path.exists() and not path.is_file():
+                parser.error(f"{path}: is no regular file")
+        pairs = make_pairs(sum(sizes.values()), options.seed)
+        write(options.folder, files, sizes, pairs)
+    except OSError as error:
+        parser.error(f"{error.filename or options.folder}: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -101,6 +101,8 @@ def main():
     args = parser.parse_args()
     if args.lists:
         check_folder(args.lists, "package_texts")
+    if args.folder.exists() and not args.folder.is_dir():
+        parser.error(f"{args.folder}: is no directory")
     with tempfile.TemporaryDirectory() as temporary:
         collected = {split: [] for split in SPLITS}
         for split, *example in examples(args.lists or download(pathlib.Path(temporary))):
@@ -122,4 +124,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        sys.exit(f"package_texts: {error.filename}: {error.strerror}")

@@ -18,7 +18,7 @@ def main():
         with open(sys.argv[1], encoding="utf-8-sig") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        print(f"sgm_to_text: {sys.argv[1]}: {error}", file=sys.stderr)
+        print(f"sgm_to_text: {sys.argv[1]}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 3
     segments = SEGMENT.findall(text)
     if not segments:

@@ -19,6 +19,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/bench"))
+from common import arguments as checks  # noqa: E402
+
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 SMALL = ["--dim-vocabs", "200", "--dim-emb", "24", "--dim-rnn", "24", "--mini-batch-words", "300",
          "--valid-metrics", "cross-entropy", "--early-stopping", "0", "--cpu-threads", "1",
@@ -133,14 +136,16 @@ def speed(builds, corpus, scratch, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("old", help="folder of the programs to compare with")
-    parser.add_argument("new", help="folder of the programs to check")
+    parser.add_argument("old", type=checks.folder, help="folder of the programs to compare with")
+    parser.add_argument("new", type=checks.folder, help="folder of the programs to check")
     parser.add_argument("--level", default="x86-64-v3",
                         help="instruction set that the loader takes; empty: the best")
-    parser.add_argument("--updates", type=int, default=12)
-    parser.add_argument("--rounds", type=int, default=3, help="timed runs of each build")
+    parser.add_argument("--updates", type=checks.whole(), default=12)
+    parser.add_argument("--rounds", type=checks.whole(), default=3, help="timed runs of each build")
     parser.add_argument("--no-speed", action="store_true")
     arguments = parser.parse_args()
+    for folder in (arguments.old, arguments.new):
+        checks.need_programs(folder, "nmt-train", "nmt-translate")
     builds = [Build(folder, arguments.level) for folder in (arguments.old, arguments.new)]
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
@@ -154,4 +159,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    checks.call(main)

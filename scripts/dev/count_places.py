@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/tree"))
+sys.path[:0] = [str(ROOT / "tests/tree"), str(ROOT / "scripts/bench")]
+from common import arguments as checks  # noqa: E402
 from files import project_files  # noqa: E402
 
 RELU = {
@@ -289,13 +290,23 @@ ADDITIONS = {"unit": (add_unit, use_unit), "matrix-unit": (add_matrix_unit, use_
              "program": (add_program, use_program)}
 
 
+def additions(text):
+    unknown = [name for name in text.split(",") if name not in ADDITIONS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"'{unknown[0]}' is none of {', '.join(ADDITIONS)}")
+    return {name: ADDITIONS[name] for name in text.split(",")}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--scratch", type=pathlib.Path, help="new folder for the copy")
-    parser.add_argument("--only", default=",".join(ADDITIONS), help="what to add, with commas")
+    parser.add_argument("--scratch", type=checks.new_folder, help="new folder for the copy")
+    parser.add_argument("--only", type=additions, default=",".join(ADDITIONS),
+                        help="what to add, with commas (%(default)s)")
     parser.add_argument("--no-build", action="store_true", help="add and count alone")
     arguments = parser.parse_args()
-    chosen = {name: ADDITIONS[name] for name in arguments.only.split(",")}
+    if arguments.scratch and arguments.scratch.exists() and any(arguments.scratch.iterdir()):
+        parser.error(f"--scratch: {arguments.scratch} is not empty")
+    chosen = arguments.only
     folder = arguments.scratch or pathlib.Path(tempfile.mkdtemp(prefix="nmt-places-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -327,4 +338,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    checks.call(main)

@@ -17,6 +17,9 @@ import struct
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
+from common import arguments  # noqa: E402
+
 FAT_BINARY = struct.pack("<I", 0xBA55ED50)
 ELF_IMAGE = 2  # the kind of an entry of a fat binary
 SYMBOLS, FRAME_SIZE, REGISTER_COUNT = 2, 0x11, 0x2F  # a type of ELF sections; attributes in .nv.info
@@ -139,7 +142,7 @@ def violations(found, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path, help="folder of a build with CUDA")
+    parser.add_argument("build", type=arguments.folder, help="folder of a build with CUDA")
     parser.add_argument("--update", action="store_true", help="write the table anew")
     args = parser.parse_args()
     path = pathlib.Path(__file__).parents[2] / "cuda/registers.txt"
@@ -163,4 +166,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.call(main)

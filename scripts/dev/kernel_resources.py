@@ -10,13 +10,15 @@ The flags are those of build/compile_commands.json, so a configured build with C
 build itself refuses a spill: cuda/CMakeLists.txt gives ptxas -warn-spills -Werror."""
 import argparse
 import concurrent.futures
-import json
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
+from common import arguments  # noqa: E402
 
 FUNCTION = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)\w*'")
 STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -25,11 +27,11 @@ USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path, help="folder of a configured build with CUDA")
-    parser.add_argument("--arch", type=int, nargs="+", default=[90], help="generations (%(default)s)")
+    parser.add_argument("build", type=arguments.folder, help="folder of a configured build with CUDA")
+    parser.add_argument("--arch", type=arguments.whole(), nargs="+", default=[90], help="generations (%(default)s)")
     parser.add_argument("--spills", action="store_true", help="only kernels that spill; exit status 1 if there are any")
     parser.add_argument("--only", default="", help="only files whose path contains this")
-    parser.add_argument("--jobs", type=int, default=2, help="compilers at a time (%(default)s)")
+    parser.add_argument("--jobs", type=arguments.whole(), default=2, help="compilers at a time (%(default)s)")
     return parser.parse_args()
 
 
@@ -65,7 +67,7 @@ def main():
     database = args.build / "compile_commands.json"
     if not database.exists():
         sys.exit(f"{database} does not exist: configure the build first")
-    jobs = [(entry["command"], entry["file"]) for entry in json.loads(database.read_text())
+    jobs = [(entry["command"], entry["file"]) for entry in arguments.read_json(database)
             if entry["file"].endswith(".cu") and "nvcc" in entry["command"] and args.only in entry["file"]]
     if not jobs:
         sys.exit(f"{database} has no CUDA file" + (f" with {args.only!r} in its path" if args.only else ""))
@@ -84,4 +86,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.call(main)

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # The manual page of a program, from its --help and --version. Usage: scripts/dev/make_man_page.sh PROGRAM PAGE
 set -euo pipefail
+if [ $# -ne 2 ] || [ ! -x "$1" ]; then
+  echo "usage: make_man_page.sh PROGRAM PAGE" >&2
+  exit 2
+fi
 program=$1 page=$2
 # The first line of --help is "PROGRAM: what it does", which is the page's name line.
 help=$("$program" --help)

@@ -4,12 +4,16 @@
     make_option_reference.py BIN_DIR [--check]
 
 --check compares the page with the programs and writes nothing; exit status 1: it is not current."""
+import argparse
 import pathlib
 import subprocess
 import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/bench"))
+from common import arguments  # noqa: E402
+
 PAGE = ROOT / "docs/reference/options.md"
 HEAD = """# Options
 
@@ -44,14 +48,19 @@ def page(programs):
 
 
 def main():
-    check = "--check" in sys.argv
-    folders = [word for word in sys.argv[1:] if word != "--check"]
-    text = page(pathlib.Path(folders[0] if folders else "build/bin"))
-    if not check:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="?", type=arguments.folder, default="build/bin",
+                        metavar="BIN_DIR", help="folder of the programs (%(default)s)")
+    parser.add_argument("--check", action="store_true", help="only compare the page")
+    args = parser.parse_args()
+    arguments.need_programs(args.programs, "nmt-train", "nmt-vocab")
+    text = page(args.programs)
+    if not args.check:
         PAGE.write_text(text, encoding="utf-8")
     elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text:
         sys.exit(f"{PAGE}: not current; run scripts/dev/make_option_reference.py BIN_DIR")
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

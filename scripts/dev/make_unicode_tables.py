@@ -6,7 +6,10 @@ Usage: make_unicode_tables.py > src/text/unicode_tables.inc"""
 import sys
 import unicodedata
 
-import regex
+try:
+    import regex
+except ImportError:
+    sys.exit("make_unicode_tables.py: the package regex is missing: pip install regex")
 
 
 def ranges(belongs):

@@ -22,6 +22,9 @@ import time
 from planted_faults import FAULTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/bench"))
+from common import arguments  # noqa: E402
+
 PROGRAM = "cuda_emulated_tests"
 CONFIGURATION = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DNMT_WITH_CUDA=EMULATED", "-DNMT_PRECOMPILED_HEADERS=ON",
                  "-DNMT_ISA_LEVELS=x86-64-v3",
@@ -31,11 +34,11 @@ CONFIGURATION = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DNMT_WITH_CUDA=E
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-faults", metavar="DIR",
+    parser.add_argument("--build", type=arguments.new_folder, default=ROOT / "build-faults", metavar="DIR",
                         help="folder of the copy and its build (%(default)s)")
     parser.add_argument("--only", nargs="+", default=[""], metavar="NAME", help="only faults whose name contains one of these")
     parser.add_argument("--list", action="store_true", help="check that the texts occur once, and print the faults")
-    parser.add_argument("--jobs", type=int, default=2, help="compilers at a time (%(default)s)")
+    parser.add_argument("--jobs", type=arguments.whole(), default=2, help="compilers at a time (%(default)s)")
     return parser.parse_args()
 
 
@@ -136,4 +139,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.call(main)

@@ -266,7 +266,7 @@ class CompareUnits(unittest.TestCase):
     def test_nonsense_is_refused(self):
         self.assertIn("is given twice", self.run_it("gru", "gru", status=2))
         self.assertIn("is not of the form option=value", self.run_it("gru:groups", status=1))
-        self.assertIn("must be above 0", self.run_it("gru", updates=-3, status=2))
+        self.assertIn("--updates: '-3', expected an integer of at least 1", self.run_it("gru", updates=-3, status=2))
 
     def test_figures(self):
         if importlib.util.find_spec("matplotlib") is None:

@@ -91,6 +91,32 @@ class Shortlists(unittest.TestCase):
             for share, target in listed:
                 self.assertAlmostEqual(share, together[source][target] / together[source].total(), places=5)
 
+    def test_a_document_model_aligns_with_context(self):
+        """Skipped pairs and empty lines keep their places: the counts are those of the whole text."""
+        model, made = self.home / "documents", self.home / "documents.list"
+        text = [self.home / f"documents.{side}" for side in ("en", "de")]
+        for path in text:
+            lines = (self.home / f"train{path.suffix}").read_text(encoding="utf-8").splitlines()[:200]
+            # Documents of two sentences, and a sentence without a translation.
+            path.write_text("".join(("" if i % 10 == 0 and path.suffix == ".de" else line) + "\n" + "\n" * (i % 2) for i, line in enumerate(lines)), encoding="utf-8")
+        output_of("nmt-train", *text, "--valid-sets", *text, "--model", model, "--context-sentences", 1, "--unit", "gru", "--dim-vocabs", 250, "--dim-emb", 32,
+                  "--dim-rnn", 32, "--enc-depth", 1, "--dec-depth", 1, "--after", "60u", "--mini-batch-words", 400, "--valid-freq", "60u", "--save-freq", "60u",
+                  "--valid-max-sentences", 5, "--valid-metrics", "cross-entropy", "--learn-rate", 0.004, "--precision", "float32", "--cpu-threads", 1)
+        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_shortlist.py"), str(model), *map(str, text), "-o", str(made), "--bin", str(BIN),
+                        "--precision", "float32", "--keep", "1000"], check=True, timeout=SECONDS, capture_output=True)
+        sides = [output_of("nmt-vocab", "inspect", model / "vocab.spm", "--encode", "-i", path).decode().split("\n")[:-1] for path in text]
+        scored = output_of("nmt-score", "--quiet", "-m", model, "-t", *text, "--alignment", "subword", "--precision", "float32").decode().splitlines()
+        together = collections.defaultdict(collections.Counter)
+        for source, target, line in zip(*sides, scored, strict=True):
+            for s, t in (map(int, link.split("-")) for link in line.split(" ||| ")[1].split()):
+                together[source.split(" ")[s]][target.split(" ")[t]] += 1
+        listed = [line.split(" ") for line in made.read_text(encoding="utf-8").splitlines()]
+        found = {(source, target): float(share) for target, source, share in listed if source != "NULL"}
+        expected = {(source, target): count / counts.total() for source, counts in together.items() for target, count in counts.items()}
+        self.assertEqual(found.keys(), expected.keys())
+        for pair, share in found.items():
+            self.assertAlmostEqual(share, expected[pair], places=5)
+
     def test_outputs_are_of_the_candidates(self):
         frequency, translations = self.entries()
         # Of equals the program takes the lower id: here all of them are allowed.

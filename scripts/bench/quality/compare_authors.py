@@ -23,6 +23,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts/bench"))
+from common import arguments  # noqa: E402
 from compare_pytorch import ensure_packages  # noqa: E402
 
 T, WIDTH, HEADS, K = 40, 6, 2, 3
@@ -232,7 +233,7 @@ PACKAGES = [("xlstm", "2.0.6", xlstm, False), ("recurrentgemma", "1.0.1", recurr
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/authors", help="folder for the packages (%(default)s)")
+    parser.add_argument("--work", type=arguments.new_folder, default=ROOT / "build/authors", help="folder for the packages (%(default)s)")
     args = parser.parse_args()
     ensure_packages("torch", "numpy", "einops", "jaxtyping")
     import numpy as np
@@ -249,4 +250,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.call(main)

@@ -11,6 +11,7 @@ import statistics
 import subprocess
 
 import trainings
+from common import arguments
 
 
 def main():
@@ -38,4 +39,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

@@ -18,20 +18,26 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts/bench"))
-from common import inputs  # noqa: E402
+from common import arguments, inputs  # noqa: E402
+
+# Of each experiment, below --data.
+TEXTS = {"fusion": [f"multi30k/{part}.{side}" for part in ("train", "val", "test2016") for side in ("en", "de")]}
+TEXTS["ranking"] = [*TEXTS["fusion"], "tatoeba/train.en", "tatoeba/train.de", "tatoeba/valid.en"]
 WEIGHTS = (0, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=["fusion", "ranking"])
-    parser.add_argument("--data", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/bin")
-    parser.add_argument("--threads", default="1", help="CPU threads (%(default)s)")
-    parser.add_argument("--updates", type=int, default=1200, help="updates of a translation model (%(default)s)")
-    parser.add_argument("--lm-updates", type=int, default=1500, help="updates of a language model (%(default)s)")
+    parser.add_argument("--data", type=arguments.folder, required=True)
+    parser.add_argument("--work", type=arguments.new_folder, required=True)
+    parser.add_argument("--programs", type=arguments.folder, default=ROOT / "build/bin")
+    parser.add_argument("--threads", type=arguments.whole(), default=1, help="CPU threads (%(default)s)")
+    parser.add_argument("--updates", type=arguments.whole(), default=1200, help="updates of a translation model (%(default)s)")
+    parser.add_argument("--lm-updates", type=arguments.whole(), default=1500, help="updates of a language model (%(default)s)")
     args = parser.parse_args()
+    arguments.need(parser, "--data", *(args.data / name for name in TEXTS[args.experiment]))
+    arguments.need_programs(args.programs, "nmt-train", "nmt-translate", "nmt-bleu", *(["nmt-score"] if args.experiment == "ranking" else []))
     args.work.mkdir(parents=True, exist_ok=True)
     return args
 
@@ -42,7 +48,7 @@ class Experiment:
         self.multi30k, self.tatoeba = args.data / "multi30k", args.data / "tatoeba"
 
     def run(self, program, *arguments):
-        done = subprocess.run([self.args.programs / program, *map(str, arguments), "--cpu-threads", self.args.threads],
+        done = subprocess.run([self.args.programs / program, *map(str, arguments), "--cpu-threads", str(self.args.threads)],
                               capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"{program} failed: {done.stderr.strip().splitlines()[-1]}")
@@ -85,7 +91,7 @@ class Experiment:
 
 
 def lines_of(path):
-    return path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return arguments.read_text(path).splitlines(keepends=True)
 
 
 def fusion(experiment):
@@ -105,7 +111,9 @@ def fusion(experiment):
 
 
 def ranking(experiment):
-    english, german = lines_of(experiment.tatoeba / "train.en"), lines_of(experiment.tatoeba / "train.de")
+    texts = [experiment.tatoeba / f"train.{side}" for side in ("en", "de")]
+    english, german = map(lines_of, texts)
+    arguments.check_lengths((texts[0], len(english)), (texts[1], len(german)))
     order = list(range(len(english)))
     random.Random(1).shuffle(order)
     general = experiment.text("general.en", [english[i] for i in order[:5000]])
@@ -129,6 +137,10 @@ def report(experiment, first, base, second, other):
     print(f"\ntest2016: {first}, then {second}\n{json.dumps(found, indent=1)}")
 
 
-if __name__ == "__main__":
+def main():
     args = options()
     {"fusion": fusion, "ranking": ranking}[args.experiment](Experiment(args))
+
+
+if __name__ == "__main__":
+    arguments.call(main)

@@ -12,6 +12,7 @@ import statistics
 import subprocess
 
 import trainings
+from common import arguments
 
 
 class Run:
@@ -41,4 +42,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

@@ -24,9 +24,13 @@ import os
 import pathlib
 import random
 import subprocess
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "scripts/bench"))
+from common import arguments  # noqa: E402
+
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 FINAL = ".!?"
 
@@ -120,20 +124,20 @@ def has_repetition(line):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="model directories")
+    parser.add_argument("models", nargs="+", type=arguments.folder, metavar="MODEL", help="model directories")
     parser.add_argument("--data", help="folder of the text (default: $NMT_DATA/multi30k)")
     parser.add_argument("--prefix", default="test2016", help="name of the text without its language (%(default)s)")
     parser.add_argument("--languages", nargs=2, default=["en", "de"], help="source and target (%(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of typos and short inputs (%(default)s)")
+    parser.add_argument("--threads", type=arguments.whole(), default=1, help="CPU threads (%(default)s)")
+    parser.add_argument("--seed", type=arguments.whole(0), default=1, help="seed of typos and short inputs (%(default)s)")
     parser.add_argument("--recase", action="store_true", help="translate with --recase")
-    parser.add_argument("--keep", type=pathlib.Path, help="folder for the noised texts and their translations")
+    parser.add_argument("--keep", type=arguments.new_folder, help="folder for the noised texts and their translations")
     args = parser.parse_args()
-    if not args.data and "NMT_DATA" not in os.environ:
-        parser.error("no data: give --data FOLDER or set NMT_DATA")
-    data = pathlib.Path(args.data or pathlib.Path(os.environ["NMT_DATA"]) / "multi30k")
+    names = [f"{args.prefix}.{language}" for language in args.languages]
+    data = arguments.data_folder(parser, args.data, "multi30k", names)
     programs = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin"
-    texts = [(data / f"{args.prefix}.{language}").read_text(encoding="utf-8").split("\n")[:-1] for language in args.languages]
+    texts = arguments.read_pair(*(data / name for name in names))
+    arguments.need_programs(programs, "nmt-translate", "nmt-bleu")
     sets = noised(*texts, args.seed)
     short = short_inputs(texts[0], args.seed)
     with tempfile.TemporaryDirectory() as temporary:
@@ -166,8 +170,8 @@ def main():
                 if name == "plain":
                     long = sum(len(line.split()) > 3 * len(words.split()) for line, words in zip(lines, short))
             cells = [f"{scores[0]:.1f}"] + [f"{score:.1f} ({score - scores[0]:+.1f})" for score in scores[1:]]
-            print("| " + " | ".join([model, *cells, *map(str, counts), str(long)]) + " |", flush=True)
+            print("| " + " | ".join([str(model), *cells, *map(str, counts), str(long)]) + " |", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

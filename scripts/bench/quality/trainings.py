@@ -7,19 +7,19 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts/bench"))
-from common import inputs  # noqa: E402
+from common import arguments, inputs  # noqa: E402
 
 
 def parser(description, units):
     """Of the arguments that the scripts share."""
     result = argparse.ArgumentParser(description=description.splitlines()[0], epilog="Options after -- go to nmt-train.")
-    result.add_argument("train")
-    result.add_argument("valid")
+    result.add_argument("train", type=arguments.file)
+    result.add_argument("valid", type=arguments.file)
     result.add_argument("--units", nargs="+", default=units)
-    result.add_argument("--seeds", nargs="+", type=int, default=[1])
-    result.add_argument("--jobs", type=int, default=1, help="trainings side by side (%(default)s)")
-    result.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/bin")
-    result.add_argument("--work", type=pathlib.Path, required=True, help="folder of the models and logs; complete trainings are kept, other options need another folder")
+    result.add_argument("--seeds", nargs="+", type=arguments.whole(0), default=[1])
+    result.add_argument("--jobs", type=arguments.whole(), default=1, help="trainings side by side (%(default)s)")
+    result.add_argument("--programs", type=arguments.folder, default=ROOT / "build/bin")
+    result.add_argument("--work", type=arguments.new_folder, required=True, help="folder of the models and logs; complete trainings are kept, other options need another folder")
     return result
 
 
@@ -28,6 +28,11 @@ def parse(parser):
     words = sys.argv[1:]
     end = words.index("--") if "--" in words else len(words)
     args = parser.parse_args(words[:end])
+    for name in ("units", "networks", "seeds"):
+        given = getattr(args, name, ())
+        if len(set(given)) < len(given):
+            parser.error(f"--{name}: {' '.join(map(str, given))}: one is given twice")
+    arguments.need_programs(args.programs, "nmt-train")
     args.work.mkdir(parents=True, exist_ok=True)
     return args, words[end + 1:]
 

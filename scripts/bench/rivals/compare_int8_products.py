@@ -18,6 +18,7 @@ import time
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import arguments  # noqa: E402
 from compare_pytorch import processor, programs  # noqa: E402
 
 SHAPES = [(256, 256), (768, 256), (256, 512), (768, 512), (1024, 256), (8000, 256), (1024, 1024), (3072, 1024)]  # N, K
@@ -49,9 +50,10 @@ def theirs(m, n, k, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1, 4, 32, 64, 512], metavar="M", help="rows of activations; nmt-bench must have them (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=0.1, help="processor time per product and side (%(default)s)")
+    parser.add_argument("--rows", type=arguments.whole(), nargs="+", default=[1, 4, 32, 64, 512], metavar="M", help="rows of activations; nmt-bench must have them (%(default)s)")
+    parser.add_argument("--seconds", type=arguments.number(above=0), default=0.1, help="processor time per product and side (%(default)s)")
     options = parser.parse_args()
+    arguments.need_programs(programs(), "nmt-bench")
     try:
         import torch
     except ImportError:
@@ -72,4 +74,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

@@ -33,25 +33,36 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import arguments  # noqa: E402
 from compare_pytorch import Clock, child_seconds, processor, programs  # noqa: E402
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("marian", type=pathlib.Path, help="folder with marian, marian-decoder and marian-conv")
-    parser.add_argument("model", type=pathlib.Path, help="model directory in float32 or int8, with one vocabulary")
-    parser.add_argument("source", type=pathlib.Path, help="text, one sentence per line")
+    parser.add_argument("marian", type=arguments.folder, help="folder with marian, marian-decoder and marian-conv")
+    parser.add_argument("model", type=arguments.folder, help="model directory in float32 or int8, with one vocabulary")
+    parser.add_argument("source", type=arguments.file, help="text, one sentence per line")
     parser.add_argument("--shortlist", nargs=3, metavar=("LIST", "FIRST", "BEST"), help="shortlist of both sides")
-    parser.add_argument("--lines", type=int, default=1000, help="sentences that are translated (%(default)s)")
-    parser.add_argument("--factor", type=float, default=1.05, help="limit of target pieces per source piece (%(default)s)")
-    parser.add_argument("--beam", type=int, nargs="+", default=[4, 1], help="beam sizes (%(default)s)")
-    parser.add_argument("--batch", type=int, nargs="+", default=[64, 1], help="sentences of a batch (%(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of both sides (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds (%(default)s)")
-    parser.add_argument("--train", nargs=2, type=pathlib.Path, metavar=("SOURCE", "TARGET"), help="measure training on these texts")
-    parser.add_argument("--updates", type=int, default=40, help="updates of a measured training (%(default)s)")
-    parser.add_argument("--words", type=int, default=1280, help="target tokens of a batch (%(default)s)")
+    parser.add_argument("--lines", type=arguments.whole(), default=1000, help="sentences that are translated (%(default)s)")
+    parser.add_argument("--factor", type=arguments.number(above=0), default=1.05, help="limit of target pieces per source piece (%(default)s)")
+    parser.add_argument("--beam", type=arguments.whole(), nargs="+", default=[4, 1], help="beam sizes (%(default)s)")
+    parser.add_argument("--batch", type=arguments.whole(), nargs="+", default=[64, 1], help="sentences of a batch (%(default)s)")
+    parser.add_argument("--threads", type=arguments.whole(), default=1, help="threads of both sides (%(default)s)")
+    parser.add_argument("--rounds", type=arguments.whole(), default=3, help="rounds (%(default)s)")
+    parser.add_argument("--train", nargs=2, type=arguments.file, metavar=("SOURCE", "TARGET"), help="measure training on these texts")
+    parser.add_argument("--updates", type=arguments.whole(2), default=40, help="updates of a measured training (%(default)s)")
+    parser.add_argument("--words", type=arguments.whole(), default=1280, help="target tokens of a batch (%(default)s)")
     args = parser.parse_args()
+    if args.shortlist:
+        arguments.need(parser, "--shortlist", args.shortlist[0])
+        if not (args.shortlist[1].isdecimal() and args.shortlist[2].isdecimal()):
+            parser.error(f"--shortlist: FIRST and BEST are numbers, not {args.shortlist[1]} and {args.shortlist[2]}")
+    arguments.need(parser, "model", args.model / "config.json", args.model / "vocab.spm")
+    if args.train:
+        arguments.read_pair(*args.train)
+    for name in ("marian", "marian-decoder", "marian-conv"):
+        arguments.need(parser, "marian", args.marian / name)
+    arguments.need_programs(programs(), "nmt-translate", "nmt-vocab", *(["nmt-train"] if args.train else []))
     args.device = "cpu"  # for Clock
     return args
 
@@ -74,14 +85,14 @@ def encode(vocabulary, lines):
 
 def shape(model):
     """Marian's options for the sizes of a model directory."""
-    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    config = arguments.read_object(model / "config.json", "configuration of a model", "model")
     spec = config["model"]
 
     def need(**wanted):
         for name, value in wanted.items():
             name = name.replace("_", "-")
-            if spec[name] != value:
-                sys.exit(f"{model}: {name} is {spec[name]}, compared is only {value}")
+            if spec.get(name) != value:
+                sys.exit(f"{model}: {name} is {spec.get(name)}, compared is only {value}")
 
     need(tied_embeddings_all=True)
     words = ["--dim-emb", spec["dim-emb"], "--dim-rnn", spec["dim-rnn"], "--enc-depth", spec["enc-depth"], "--dec-depth", spec["dec-depth"],
@@ -223,8 +234,7 @@ def compare_training(args, folder, marian):
 def main():
     args = options()
     set_up_openblas()
-    lines = args.source.read_text(encoding="utf-8").split("\n")
-    text = [line for line in lines if line.strip()][:args.lines]
+    text = [line for line in arguments.read_lines(args.source) if line.strip()][:args.lines]
     encoded = encode(args.model / "vocab.spm", text)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -240,4 +250,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

@@ -38,6 +38,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import arguments  # noqa: E402
 from compare_pytorch import ensure_packages, programs  # noqa: E402
 
 
@@ -46,12 +47,12 @@ def options():
     parser.add_argument("model", type=pathlib.Path, help="model directory in float32 or int8")
     parser.add_argument("source", type=pathlib.Path, help="text, one sentence per line")
     parser.add_argument("--shortlist", nargs=3, metavar=("LIST", "FIRST", "BEST"), help="shortlist of both sides")
-    parser.add_argument("--lines", type=int, default=1000, help="sentences that are translated (%(default)s)")
-    parser.add_argument("--factor", type=float, default=1.05, help="target pieces per source piece (%(default)s)")
-    parser.add_argument("--batch", type=int, default=64, help="sentences of a batch (%(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="threads that share a batch (%(default)s)")
-    parser.add_argument("--workers", type=int, default=1, help="batches at a time, each with --threads (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds (%(default)s)")
+    parser.add_argument("--lines", type=arguments.whole(), default=1000, help="sentences that are translated (%(default)s)")
+    parser.add_argument("--factor", type=arguments.number(above=0), default=1.05, help="target pieces per source piece (%(default)s)")
+    parser.add_argument("--batch", type=arguments.whole(), default=64, help="sentences of a batch (%(default)s)")
+    parser.add_argument("--threads", type=arguments.whole(), default=1, help="threads that share a batch (%(default)s)")
+    parser.add_argument("--workers", type=arguments.whole(), default=1, help="batches at a time, each with --threads (%(default)s)")
+    parser.add_argument("--rounds", type=arguments.whole(), default=3, help="rounds (%(default)s)")
     parser.add_argument("--allow-unequal", action="store_true",
                         help="only warn where weights or pieces differ by more than 5 %%")  # fmt: skip
     return parser.parse_args()
@@ -83,7 +84,7 @@ class Shortlist:
                 (frequent if source == "NULL" else of_source[source]).append((-float(weight), target))
             except ValueError:
                 sys.exit(f"shortlist {path}:{number}: expected TARGET SOURCE PROBABILITY")
-        self.frequent = [target for _, target in sorted(frequent)[:first]]
+        self.frequent = list(dict.fromkeys(target for _, target in sorted(frequent)[:first]))
         self.of_source = {source: [target for _, target in sorted(targets)[:best]] for source, targets in of_source.items()}
         self.size = sum(map(len, self.of_source.values()))
 
@@ -132,7 +133,10 @@ def shortlist_of(args):
 
 
 def precision(model):
-    return json.loads(read_text(model / "config.json", "model")).get("precision", "float32")
+    try:
+        return json.loads(read_text(model / "config.json", "model")).get("precision", "float32")
+    except (ValueError, AttributeError):
+        sys.exit(f"model {model}: config.json is no configuration of a model")
 
 
 def weights(model):
@@ -217,4 +221,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

@@ -31,7 +31,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from common import inputs  # noqa: E402
+from common import arguments, inputs  # noqa: E402
 from compare_pytorch import ROOT, ensure_packages, programs  # noqa: E402
 
 BOS, EOS, UNK = 1, 2, 3
@@ -39,31 +39,38 @@ BOS, EOS, UNK = 1, 2, 3
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, type=pathlib.Path,
+    parser.add_argument("--data", required=True, type=arguments.folder,
                         help="folder with train, val and test2016 in .en and .de")
-    parser.add_argument("--work", required=True, type=pathlib.Path, help="folder of models and translations")
-    parser.add_argument("--minutes", type=float, default=15, help="minutes of each training (%(default)s)")
-    parser.add_argument("--tune-minutes", type=float, default=2, help="minutes of each pair that is tried (%(default)s)")
-    parser.add_argument("--learn-rates", type=float, nargs="+", default=[0.002, 0.005], help="to try (%(default)s)")
-    parser.add_argument("--batches", type=int, nargs="+", default=[1280, 4096],
+    parser.add_argument("--work", required=True, type=arguments.new_folder, help="folder of models and translations")
+    parser.add_argument("--minutes", type=arguments.number(above=0), default=15, help="minutes of each training (%(default)s)")
+    parser.add_argument("--tune-minutes", type=arguments.number(above=0), default=2, help="minutes of each pair that is tried (%(default)s)")
+    parser.add_argument("--learn-rates", type=arguments.number(above=0), nargs="+", default=[0.002, 0.005], help="to try (%(default)s)")
+    parser.add_argument("--batches", type=arguments.whole(), nargs="+", default=[1280, 4096],
                         help="padded target tokens of a batch, to try (%(default)s)")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of both sides (%(default)s)")
-    parser.add_argument("--width", type=int, default=128, help="width of the Transformer (%(default)s)")
-    parser.add_argument("--ff", type=int, default=256, help="width of its feed-forward layers (%(default)s)")
-    parser.add_argument("--heads", type=int, default=4, help="its attention heads (%(default)s)")
-    parser.add_argument("--layers", type=int, default=4, help="its layers of each side (%(default)s)")
-    parser.add_argument("--dropout", type=float, default=0.3, help="its dropout (%(default)s)")
-    parser.add_argument("--warmup", type=int, default=800, help="its updates of rising learning rate (%(default)s)")
-    parser.add_argument("--pieces", type=int, default=8000, help="its joint vocabulary (%(default)s)")
+    parser.add_argument("--threads", type=arguments.whole(), default=os.cpu_count(), help="threads of both sides (%(default)s)")
+    parser.add_argument("--width", type=arguments.whole(), default=128, help="width of the Transformer (%(default)s)")
+    parser.add_argument("--ff", type=arguments.whole(), default=256, help="width of its feed-forward layers (%(default)s)")
+    parser.add_argument("--heads", type=arguments.whole(), default=4, help="its attention heads (%(default)s)")
+    parser.add_argument("--layers", type=arguments.whole(), default=4, help="its layers of each side (%(default)s)")
+    parser.add_argument("--dropout", type=arguments.number(0, most=1), default=0.3, help="its dropout (%(default)s)")
+    parser.add_argument("--warmup", type=arguments.whole(), default=800, help="its updates of rising learning rate (%(default)s)")
+    parser.add_argument("--pieces", type=arguments.whole(), default=8000, help="its joint vocabulary (%(default)s)")
     parser.add_argument("--bfloat16", action="store_true", help="train it under autocast to bfloat16")
-    parser.add_argument("--config", type=pathlib.Path, nargs="+", default=[ROOT / "configs/multi30k.yaml"],
+    parser.add_argument("--config", type=arguments.file, nargs="+", default=[ROOT / "configs/multi30k.yaml"],
                         help="settings of nmt-train, a model for each file (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the Transformer (%(default)s)")
-    parser.add_argument("--picture", type=pathlib.Path, help="PNG file of BLEU against speed")
+    parser.add_argument("--seed", type=arguments.whole(0), default=1, help="seed of the Transformer (%(default)s)")
+    parser.add_argument("--picture", type=arguments.new_file, help="PNG file of BLEU against speed")
     args = parser.parse_args()
     names = model_names(args.config)
     if len(set(names)) < len(names):
         parser.error(f"--config: {' '.join(names)}: two models have one name")
+    if args.width < 4 or args.width % 2 or args.width % args.heads:
+        parser.error(f"--width: {args.width}, expected an even number of at least 4 that --heads ({args.heads}) divides")
+    pairs = [[args.data / f"{part}.{side}" for side in ("en", "de")] for part in ("train", "val", "test2016")]
+    arguments.need(parser, "--data", *(path for pair in pairs for path in pair))
+    for pair in pairs:
+        arguments.read_pair(*pair)
+    arguments.need_programs(programs(), "nmt-train", "nmt-translate", "nmt-convert", "nmt-bleu", "nmt-info")
     args.decoder_layers = args.layers
     return args
 
@@ -386,4 +393,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)

@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import arguments  # noqa: E402
 from compare_pytorch import programs  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -56,12 +57,11 @@ def run(program, *words):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=pathlib.Path, help="directory of the four texts")
-    parser.add_argument("work", type=pathlib.Path, help="output directory")
+    parser.add_argument("data", type=arguments.folder, help="directory of the four texts")
+    parser.add_argument("work", type=arguments.new_folder, help="output directory")
     args = parser.parse_args()
-    missing = [path for name in TEXTS for path in (args.data / f"{name}.en", args.data / f"{name}.de") if not path.is_file()]
-    if missing:
-        sys.exit(f"{missing[0]}: is missing")
+    arguments.need(parser, "data", *(args.data / f"{name}.{side}" for name in TEXTS for side in ("en", "de")))
+    arguments.need_programs(programs(), "nmt-train", "nmt-vocab", "nmt-convert")
     args.work.mkdir(parents=True, exist_ok=True)
     text, linked, model = args.work / "text", args.work / "linked", args.work / "model"
     joined(args.data, TEXTS, text)
@@ -78,4 +78,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    arguments.call(main)
