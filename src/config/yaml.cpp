@@ -43,6 +43,15 @@ class DepthGuard : public YAML::EventHandler {
   int depth_ = 0;
 };
 
+/// `line`: counted from 0.
+bool is_indented_by_tab(const std::string& text, int line) {
+  std::istringstream stream(text);
+  std::string read;
+  for (int i = 0; i <= line; ++i) std::getline(stream, read);
+  const std::size_t indentation = std::min(read.find_first_not_of(" \t"), read.size());
+  return read.find('\t') < indentation;
+}
+
 /// Loads a text with a single document. YAML::LoadAll is not used: it does not terminate on some
 /// malformed texts.
 YAML::Node load(const std::string& text, const std::string& name) {
@@ -54,6 +63,9 @@ YAML::Node load(const std::string& text, const std::string& name) {
       fail(ExitStatus::usage, "{}: more than one YAML document", name);
     return YAML::Load(text);
   } catch (const YAML::Exception& error) {
+    if (is_indented_by_tab(text, error.mark.line))
+      fail(ExitStatus::usage, "{}:{}: not YAML: indented by a tab; indent by spaces", name,
+           error.mark.line + 1);
     fail(ExitStatus::usage, "{}:{}: not YAML: {}", name, error.mark.line + 1, shown(error.msg));
   }
 }

@@ -138,10 +138,11 @@ std::vector<std::vector<PairProbability>> Scorer::score_n_best(
   };
   for (std::size_t i = 0; i < lines.size(); ++i) {
     repeat(from, lines[i], targets[i].size());
-    to.insert(to.end(), targets[i].begin(), targets[i].end());
+    const std::string name = fmt::format("score_n_best: targets of source {}", i + 1);
+    for (std::string& target : library::clean(targets[i], name.c_str()))
+      to.push_back(std::move(target));
     if (!contexts.empty()) repeat(contexts_of_pairs, contexts[i], targets[i].size());
   }
-  to = library::clean(to, "score_n_best: targets");
   std::vector<PairProbability> scores = impl_->score(from, to, contexts_of_pairs, stop);
   std::vector<std::vector<PairProbability>> result;
   auto next = std::make_move_iterator(scores.begin());

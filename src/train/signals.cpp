@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 
 #include <signal.h>
 #include <unistd.h>
@@ -13,13 +14,24 @@ namespace {
 
 std::atomic<int> first_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not lock");
+std::atomic<bool> is_terminal{false};  // where Ctrl-C is pressed
+constexpr char answer[] =
+    "\nstopping after this update; Ctrl-C again stops at once, without the updates since the last "
+    "checkpoint\n";
 constexpr std::array handled = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 std::array<struct sigaction, handled.size()> old;
 struct sigaction old_pipe;
 
 void handle(int signal) {
   int none = 0;
-  if (first_signal.compare_exchange_strong(none, signal)) return;
+  if (first_signal.compare_exchange_strong(none, signal)) {
+    const int error = errno;
+    if (signal == SIGINT && is_terminal && ::write(STDERR_FILENO, answer, sizeof answer - 1) < 0) {
+      // a terminal that is gone
+    }
+    errno = error;
+    return;
+  }
   if (signal != SIGINT) return;
   remove_own_temporaries();
   ::_exit(static_cast<int>(ExitStatus::interrupted));
@@ -29,6 +41,7 @@ void handle(int signal) {
 
 Signals::Signals() {
   first_signal = 0;
+  is_terminal = ::isatty(STDERR_FILENO) == 1;
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;

@@ -6,9 +6,9 @@ namespace nmt::train {
 
 /// While it exists, SIGTERM, SIGHUP (a closed terminal), SIGUSR1 (sent by mpirun and Slurm) and
 /// SIGINT only set a flag, so that the training can save and exit. A second SIGINT exits
-/// immediately with status 130. SIGHUP stays ignored where it was (nohup). SIGPIPE is ignored, so
-/// that the training goes on when the program that reads its log exits. At most one object per
-/// process.
+/// immediately with status 130; on a terminal, the first one is answered at once. SIGHUP stays
+/// ignored where it was (nohup). SIGPIPE is ignored, so that the training goes on when the program
+/// that reads its log exits. At most one object per process.
 class Signals {
  public:
   Signals();

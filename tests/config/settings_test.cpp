@@ -288,6 +288,8 @@ TEST(Yaml, WrongTypesNameFileAndLine) {
   EXPECT_EQ(refused_yaml("heads: [1\n").substr(0, 17), "c.yml:2: not YAML");
   EXPECT_EQ(refused_yaml("a: 1\n-9]\nb: [c, {d: e").substr(0, 6),
             "c.yml:");  // yaml-cpp 0.7 reads documents from it for ever
+  for (const char* text : {"type: deep\n\tunit: gru\n", "vocabs:\n \t- a.spm\n"})
+    EXPECT_EQ(refused_yaml(text), "c.yml:2: not YAML: indented by a tab; indent by spaces");
   EXPECT_EQ(refused_yaml(std::string(5000, '[')).substr(0, 18), "c.yml:1: not YAML:");
 }
 

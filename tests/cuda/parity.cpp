@@ -13,6 +13,7 @@ double difference(double a, double b, double scale) {
   if (std::isnan(a) || std::isnan(b))
     return std::isnan(a) && std::isnan(b) ? 0.0 : std::numeric_limits<double>::infinity();
   if (a == b) return 0.0;
+  if (std::isinf(a) || std::isinf(b)) return std::numeric_limits<double>::infinity();
   return std::abs(a - b) / (std::abs(a) + scale);
 }
 

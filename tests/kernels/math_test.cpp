@@ -200,19 +200,19 @@ TEST(Math, DoubleIsTheStandardLibrary) {
 }
 
 TEST(Math, PortableLogIsWithinItsBounds) {
-  double relative = 0, absolute = 0;
+  Worst relative, absolute;
   const auto check = [&](double x) {
     const long double expected = std::log(static_cast<long double>(x)),
                       error = std::abs(static_cast<long double>(math::portable_log(x)) - expected);
     if (x > 0.99 && x < 1.01)
-      absolute = std::max(absolute, static_cast<double>(error));
+      absolute.see(static_cast<double>(error), static_cast<float>(x));
     else
-      relative = std::max(relative, static_cast<double>(error / std::abs(expected)));
+      relative.see(static_cast<double>(error / std::abs(expected)), static_cast<float>(x));
   };
   for (int i = -70000; i <= 70000; ++i) check(std::exp(i * 0.01));
   for (int i = 1; i <= 400000; ++i) check(i * 1e-5);
-  EXPECT_LT(relative, 1e-15);
-  EXPECT_LT(absolute, 1e-17);
+  EXPECT_LT(relative.error, 1e-15) << relative.at;
+  EXPECT_LT(absolute.error, 1e-17) << absolute.at;
   EXPECT_EQ(math::portable_log(1.0), 0.0);
   EXPECT_EQ(math::portable_log(0.0), -INFINITY);
   EXPECT_EQ(math::portable_log(double{INFINITY}), INFINITY);

@@ -75,8 +75,10 @@ Doubles part(const Floats& x, std::int64_t begin, std::int64_t count) {
 
 double distance(const Doubles& a, const float* b) {
   double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    most = std::max(most, std::abs(a[i] - static_cast<double>(b[i])));
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double d = std::abs(a[i] - static_cast<double>(b[i]));
+    if (!(d <= most)) most = d;  // also NaN
+  }
   return most;
 }
 

@@ -47,6 +47,7 @@ TEST_F(ShortlistTest, TakesTheMostFrequentAndTheLikeliest) {
   EXPECT_EQ(load(text, 0, 9, 0.3).candidates(Ids{31, 30}), (Ids{2, 22}));
   EXPECT_EQ(load(text, 0, 9).candidates(Ids{}), (Ids{2}));
   EXPECT_EQ(load(text, 0, 2).size(), 3);
+  EXPECT_EQ(load(text + text, 2, 2).candidates(Ids{30}), (Ids{2, 11, 12, 20, 22}));
   // Without frequencies: the first pieces of the vocabulary.
   EXPECT_EQ(load(piece(20) + " " + piece(30) + " 0.25\n", 2, 2).candidates(Ids{30}),
             (Ids{2, 3, 20}));

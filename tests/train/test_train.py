@@ -2,11 +2,13 @@
 """nmt-train on text: it learns, validates as the other programs do, keeps development pairs apart, and names bad input.
 Usage: test_train.py BIN_DIR [test names]"""
 import json
+import os
 import re
+import signal
 import subprocess
 import unittest
 
-from training_case import BIN, events, make_corpus, run, TrainingCase
+from training_case import BIN, SMALL, events, make_corpus, run, TrainingCase
 
 
 class TrainTest(TrainingCase):
@@ -79,6 +81,27 @@ class TrainTest(TrainingCase):
         number = re.search(rf"{re.escape(str(self.en))}: .* lines have more than 8 tokens, the first is line (\d+);", done.stderr)[1]
         held = json.loads((self.dir / "held" / "development.json").read_text(encoding="utf-8"))["sources"]
         self.assertTrue(held[0].endswith(f" {int(number) - 1}"), (held[0], number))
+
+    def test_a_model_that_cannot_be_made_is_refused_before_a_vocabulary_is_trained(self):
+        for task in ((), ("--task", "language-model")):
+            files = [self.en] if task else [self.en, self.de]
+            done = run(*files, *task, "--model", self.dir / "bad", "--unit", "gla", "--dim-rnn", "50", "--state-heads", "4", status=2)
+            self.assertRegex(done.stderr, r"error: .*state-heads: 4 does not divide the width 50")
+            self.assertNotIn("pieces from", done.stderr)
+
+    def test_an_interrupt_is_answered_on_a_terminal(self):
+        ours, theirs = os.openpty()
+        command = [BIN / "nmt-train", self.en, self.de, "--model", self.dir / "m", *SMALL, "--after", "100000u"]
+        process = subprocess.Popen([str(word) for word in command], stderr=theirs, stdin=subprocess.DEVNULL)
+        os.close(theirs)
+        told = b""
+        for text in (b"saved update 10 ", b"Ctrl-C again stops at once", b"stopped at update"):
+            while text not in told:
+                told += os.read(ours, 4096)
+            if text == b"saved update 10 ":
+                process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 130)
+        os.close(ours)
 
     def test_bad_input_is_one_line(self):
         empty = self.dir / "empty"

@@ -141,6 +141,7 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
   if (before) require_same_alignments(asked, *before, *task, changed);
   check(asked);
   check_effects(asked, task->idle_options());
+  task->try_model(asked);
   batching = task->batching(asked);
   resolve_after(asked.train, *this);
   warn_of_other_hold_out(asked.data, *this);

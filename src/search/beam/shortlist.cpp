@@ -170,8 +170,14 @@ Shortlist Shortlist::load(const ShortlistOptions& options, const Vocabulary& sou
     for (std::int32_t id = 0; id < target.size(); ++id)
       if (!is_symbol(id)) frequent.push_back({-1, id, 0.0});
   std::sort(frequent.begin(), frequent.end(), before);
+  // Lines may repeat: a target counts once for each source.
+  std::vector<std::int32_t> last_source(static_cast<std::size_t>(target.size()), -2);
+  const auto is_first = [&last_source](const Translation& each) {
+    return std::exchange(last_source[static_cast<std::size_t>(each.target)], each.source) !=
+           each.source;
+  };
   for (const Translation& each : frequent)
-    if (list.always_.size() < static_cast<std::size_t>(options.first))
+    if (list.always_.size() < static_cast<std::size_t>(options.first) && is_first(each))
       list.always_.push_back(each.target);
   list.always_.push_back(target.eos());
   sort_unique(list.always_);
@@ -183,8 +189,12 @@ Shortlist Shortlist::load(const ShortlistOptions& options, const Vocabulary& sou
     const auto begin = translations.begin() + groups[id],
                end = translations.begin() + groups[id + 1];
     std::sort(begin, end, before);
-    for (auto at = begin; at < end && at - begin < options.best; ++at)
-      list.targets_.push_back(at->target);
+    int taken = 0;
+    for (auto at = begin; at < end && taken < options.best; ++at)
+      if (is_first(*at)) {
+        list.targets_.push_back(at->target);
+        ++taken;
+      }
     list.begin_.push_back(list.size());
   }
   return list;

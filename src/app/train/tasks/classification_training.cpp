@@ -99,6 +99,11 @@ void ClassificationTraining::read(TrainingSpec& spec, bool, std::vector<train::C
   choose(spec, choices);
 }
 
+void ClassificationTraining::try_model(const TrainingSpec& spec) const {
+  Classifier(spec.model, any_vocabulary, any_vocabulary, Context{}, spec.train.seed,
+             Classifier::Weights::none);
+}
+
 std::string ClassificationTraining::batching(const TrainingSpec& spec) const {
   const DataSpec& data = spec.data;
   return fmt::format(

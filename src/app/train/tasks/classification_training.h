@@ -19,6 +19,7 @@ class ClassificationTraining : public TrainingTask {
   std::vector<std::string> idle_options() const override;
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
+  void try_model(const TrainingSpec& spec) const override;
   std::string text_hash() const override { return hash_; }
   std::string batching(const TrainingSpec& spec) const override;
   std::string development_hash() const override { return development_hash_; }

@@ -156,6 +156,11 @@ std::string LanguageModelTraining::older_text_hash() const {
   return fmt::format("{:016x}", text_->older_fingerprint());
 }
 
+void LanguageModelTraining::try_model(const TrainingSpec& spec) const {
+  LanguageModel(spec.model, any_vocabulary, Context{}, spec.train.seed, 0,
+                LanguageModel::Weights::none);
+}
+
 std::string LanguageModelTraining::batching(const TrainingSpec& spec) const {
   return fmt::format("{} {} lines; streams {}, steps {}", text_hash(), lines_, spec.data.mini_batch,
                      spec.model.language_model.bptt);

@@ -20,6 +20,7 @@ class LanguageModelTraining : public TrainingTask {
   std::vector<std::string> idle_options() const override;
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
+  void try_model(const TrainingSpec& spec) const override;
   std::string text_hash() const override;
   std::string older_text_hash() const override;
   std::string batching(const TrainingSpec& spec) const override;

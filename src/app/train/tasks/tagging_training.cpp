@@ -95,6 +95,12 @@ void TaggingTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>&
   choose(spec, choices);
 }
 
+void TaggingTraining::try_model(const TrainingSpec& spec) const {
+  const Vocabulary none = word_vocabulary({"-"});  // no batch is read
+  Tagger(spec.model, any_vocabulary, any_vocabulary, WordForms(none), Context{}, spec.train.seed,
+         Tagger::Weights::none);
+}
+
 std::string TaggingTraining::batching(const TrainingSpec& spec) const {
   const DataSpec& data = spec.data;
   return fmt::format(

@@ -20,6 +20,7 @@ class TaggingTraining : public TrainingTask {
   std::vector<std::string> idle_options() const override;
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
+  void try_model(const TrainingSpec& spec) const override;
   std::string text_hash() const override { return hash_; }
   std::string older_text_hash() const override { return older_hash_; }
   std::string batching(const TrainingSpec& spec) const override;

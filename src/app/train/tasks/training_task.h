@@ -40,6 +40,10 @@ class TrainingTask {
   /// support; (data) text without content.
   virtual void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
                     train::Communicator& ranks) = 0;
+  /// Makes the model without weights, for vocabularies of any_vocabulary, so that settings that its
+  /// layers refuse are told before a vocabulary is trained. Errors: those of the model.
+  virtual void try_model(const TrainingSpec& spec) const = 0;
+  static constexpr int any_vocabulary = 8;
   /// Hash of the training text; batching() begins with it.
   virtual std::string text_hash() const = 0;
   /// The same as version 0.2.0 computed it, which its checkpoints have.

@@ -130,6 +130,10 @@ void TranslationTraining::read(TrainingSpec& spec, bool is_new, std::vector<trai
     text_.alignments = open_alignments(spec.data.guided_alignment, *text_.corpus, ranks);
 }
 
+void TranslationTraining::try_model(const TrainingSpec& spec) const {
+  Model(spec.model, any_vocabulary, any_vocabulary, Context{}, spec.train.seed);
+}
+
 std::string TranslationTraining::batching(const TrainingSpec& spec) const {
   const DataSpec& data = spec.data;
   const NoiseSpec& noise = spec.noise;

@@ -22,6 +22,7 @@ class TranslationTraining : public TrainingTask {
  public:
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
+  void try_model(const TrainingSpec& spec) const override;
   std::string text_hash() const override { return text_.corpus->hash(); }
   std::string older_text_hash() const override { return text_.corpus->older_hash(); }
   std::string batching(const TrainingSpec& spec) const override;
