@@ -17,7 +17,9 @@ double Period::measure(const Progress& progress) const {
 }
 
 std::string Period::text() const {
-  return fmt::format("{}{}", count, static_cast<char>(unit));
+  char text[400];  // a double has up to 309 digits before the point, or 324 behind it
+  const auto end = std::to_chars(text, text + sizeof text, count, std::chars_format::fixed).ptr;
+  return std::string(text, end) + static_cast<char>(unit);
 }
 
 Period parse_period(std::string_view text, std::string_view option) {

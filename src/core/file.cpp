@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -133,6 +134,11 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t n = ::write(descriptor_, from, bytes);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {  // a full pipe that does not block
+      pollfd full{descriptor_, POLLOUT, 0};
+      ::poll(&full, 1, -1);
+      continue;
+    }
     if (n <= 0) {
       const int reason = errno;
       const std::string needed =

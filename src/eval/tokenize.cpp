@@ -17,8 +17,15 @@ bool is_period_or_comma(char32_t c) {
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
+  std::size_t at = text.find(from);
+  if (at == std::string::npos) return;
+  std::string replaced;
+  std::size_t begin = 0;
+  for (; at != std::string::npos; at = text.find(from, begin)) {
+    replaced.append(text, begin, at - begin).append(to);
+    begin = at + from.size();
+  }
+  text = replaced.append(text, begin);
 }
 
 // One pass over adjacent pairs, like a regular expression that matches two characters: a matching

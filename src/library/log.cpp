@@ -3,12 +3,14 @@
 #include "core/log_handler.h"
 #include "library/log_level.h"
 
-#include <atomic>
+#include <mutex>
+#include <utility>
 
 namespace nmt {
 namespace {
 
-std::atomic<bool> level_is_set{false};
+std::mutex one_at_a_time;
+bool level_is_set = false;
 
 log::Level internal(LogLevel level) {
   switch (level) {
@@ -35,6 +37,7 @@ LogLevel external(log::Level level) {
 }  // namespace
 
 void set_log_level(LogLevel level) {
+  const std::lock_guard lock(one_at_a_time);
   level_is_set = true;
   log::set_level(internal(level));
 }
@@ -52,7 +55,8 @@ void set_log_handler(std::function<void(LogLevel, const std::string&)> handler) 
 namespace library {
 
 void use_default_log_level() {
-  if (!level_is_set.exchange(true)) log::set_level(log::Level::warn);
+  const std::lock_guard lock(one_at_a_time);
+  if (!std::exchange(level_is_set, true)) log::set_level(log::Level::warn);
 }
 
 }  // namespace library

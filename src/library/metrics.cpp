@@ -35,6 +35,7 @@ std::vector<Sentences> clean(const std::vector<Sentences>& streams) {
 
 void check(const ChrfOptions& options) {
   if (options.character_order < 1 || options.word_order < 0 ||
+      options.character_order > chrf_orders || options.word_order > chrf_orders ||
       options.character_order + options.word_order > chrf_orders)
     fail(ExitStatus::usage,
          "chrF: {} character and {} word orders; at least 1 and 0, together at most {}",

@@ -5,6 +5,9 @@
 #include "library/options.h"
 #include "nn/unit_registry.h"
 
+#include <atomic>
+#include <thread>
+
 namespace nmt {
 namespace {
 
@@ -49,20 +52,23 @@ Validation public_validation(const Progress& progress, const train::ValidationRe
 TrainResult train_model(const TrainOptions& options, const TrainCallbacks& callbacks) {
   library::use_default_log_level();
   app::TrainingSpec spec = spec_of(options);
-  bool stop = false;
+  std::atomic<bool> stop{false};
   app::TrainingControl control;
-  control.stop = [&] {
-    stop = stop || (callbacks.should_stop && callbacks.should_stop());
-    return stop;
+  // Validations ask in all their threads, of which the caller is one.
+  control.stop = [&, caller = std::this_thread::get_id()] {
+    if (!stop && std::this_thread::get_id() == caller && callbacks.should_stop &&
+        callbacks.should_stop())
+      stop = true;
+    return stop.load();
   };
   if (callbacks.on_progress)
     control.listener.on_display = [&](const train::Figures& figures) {
-      stop = !callbacks.on_progress(public_progress(figures)) || stop;
+      if (!callbacks.on_progress(public_progress(figures))) stop = true;
     };
   if (callbacks.on_validation)
     control.listener.on_validation = [&](const Progress& progress,
                                          const train::ValidationResult& measured, bool best) {
-      stop = !callbacks.on_validation(public_validation(progress, measured, best)) || stop;
+      if (!callbacks.on_validation(public_validation(progress, measured, best))) stop = true;
     };
   app::Processes alone;
   app::PreparedTraining prepared(spec, alone);

@@ -15,13 +15,10 @@
 #include <fmt/format.h>
 
 namespace nmt {
-namespace {
 
 void keep_in_one_line(std::string& text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
 }
-
-}  // namespace
 
 int reported_repetitions(std::span<const std::int32_t> output,
                          std::span<const std::int32_t> source) {

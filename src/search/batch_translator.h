@@ -41,6 +41,9 @@ struct BatchTranslatorOptions {
   Crew crew;  ///< translates several batches at a time; no workers: one at a time
 };
 
+/// Replaces the line feeds of a decoded text: byte pieces may give some.
+void keep_in_one_line(std::string& text);
+
 /// Converts a SearchSpec. Errors (usage): as search_options(), and unknown names.
 BatchTranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu);
 

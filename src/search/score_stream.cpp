@@ -63,7 +63,13 @@ std::optional<NBestLine> read_n_best(std::string_view line) {
   parts.text = line.substr(0, second);
   if (second == std::string_view::npos) return parts;
   line.remove_prefix(second + separator.size());
-  const std::size_t third = line.rfind(separator);
+  // An alignment may precede the features, and follow the score.
+  std::size_t begin = 0;
+  while (begin != std::string_view::npos && !names_feature(line.substr(begin))) {
+    begin = line.find(separator, begin);
+    if (begin != std::string_view::npos) begin += separator.size();
+  }
+  const std::size_t third = line.find(separator, begin == std::string_view::npos ? 0 : begin);
   parts.features = line.substr(0, third);
   if (third != std::string_view::npos) parts.rest = line.substr(third);
   return parts;

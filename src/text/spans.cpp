@@ -1,9 +1,12 @@
 #include "text/spans.h"
 
+#include "text/unicode.h"
 #include "text/utf8.h"
 
 #include <algorithm>
 #include <map>
+#include <tuple>
+#include <utility>
 
 namespace nmt {
 namespace {
@@ -30,19 +33,20 @@ bool is_in(char c, std::string_view set) {
   return set.find(c) != std::string_view::npos;
 }
 
-std::size_t code_point(std::string_view text) {  // the first one of valid UTF-8
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+char32_t code_point(std::string_view text) {  // the first one of valid UTF-8
+  const auto byte = [&](std::size_t i) -> char32_t {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
   };
   if (byte(0) < 0x80) return byte(0);
   if (byte(0) < 0xE0) return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
   if (byte(0) < 0xF0) return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
-  return 0x10000;
+  return (byte(0) & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
 }
 
-bool is_word(std::size_t point) {
+bool is_word(char32_t point) {
   if (point < 0x80) return is_name(static_cast<char>(point));
-  return point >= 0xC0 && point < 0x2000 && point != 0xD7 && point != 0xF7;
+  return point >= 0xC0 && point < 0x2000 && !is_punctuation(point) && !is_symbol(point) &&
+         !nmt::is_space(point);
 }
 
 // Where the character begins that ends before `at`, which is not 0.
@@ -52,11 +56,18 @@ std::size_t character_before(std::string_view line, std::size_t at) {
   return at;
 }
 
-// Quotes and punctuation of other scripts than ASCII, which end a URL.
-bool ends_url(std::size_t point) {
-  return point == 0xAB || point == 0xBB || (point >= 0x2018 && point <= 0x201F) ||
-         (point >= 0x3000 && point <= 0x3011) || (point >= 0xFF01 && point <= 0xFF0F) ||
-         (point >= 0xFF1A && point <= 0xFF1F);
+// White space, quotes, and punctuation of scripts that write no space behind it.
+bool ends_url(char32_t point) {
+  constexpr char32_t zero_width_space = 0x200B;
+  return nmt::is_space(point) || point == zero_width_space || point == 0xAB || point == 0xBB ||
+         (point >= 0x2018 && point <= 0x201F) || (point >= 0x3000 && point <= 0x3011) ||
+         (point >= 0xFF01 && point <= 0xFF0F) || (point >= 0xFF1A && point <= 0xFF1F);
+}
+
+// Whether the character at `at` does not belong to a URL that it would end.
+bool is_behind_url(std::string_view line, std::size_t at) {
+  return is_ascii(line[at]) ? is_in(line[at], ".,;:!?'*_")
+                            : is_punctuation(code_point(line.substr(at)));
 }
 
 // Each function returns the end of the span that begins at `at`, or `at` where there is none.
@@ -76,15 +87,16 @@ std::size_t url_end(std::string_view line, std::size_t at) {
   if (prefix == 0) return at;
   std::size_t end = at + prefix;
   int open = 0;  // parentheses
-  for (; end < line.size() && !is_space(line[end]) && !is_in(line[end], "<>\"`"); ++end) {
-    if (!is_ascii(line[end]) && !continues_character(line[end]) &&
-        ends_url(code_point(line.substr(end))))
-      break;
+  for (; end < line.size() && !is_in(line[end], "<>\"`"); ++end) {
+    if (!continues_character(line[end]) && ends_url(code_point(line.substr(end)))) break;
     if (line[end] == '(') ++open;
     if (line[end] == ')' && --open < 0) break;
   }
-  while (end > at + prefix && is_in(line[end - 1], ".,;:!?'*_")) --end;
-  return end == at + prefix ? at : end;
+  for (std::size_t last; end > at + prefix; end = last) {
+    last = character_before(line, end);
+    if (!is_behind_url(line, last)) break;
+  }
+  return end <= at + prefix ? at : end;
 }
 
 // Bytes of the character at `at` if it may be part of an address before its "@"; else 0.
@@ -181,14 +193,57 @@ std::size_t number_end(std::string_view line, std::size_t at) {
   return is_whole_word(line, at, end) ? end : at;  // "3rd", "2x"
 }
 
-// How often the part is in the text as whole words.
-std::size_t count_of(std::string_view text, std::string_view part) {
-  std::size_t count = 0;
-  if (part.empty()) return 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; at += part.size())
-    if (is_whole_word(text, at, at + part.size())) ++count;
-  return count;
-}
+// Marks the bytes of `text` that serve a span.
+class Uses {
+ public:
+  explicit Uses(std::string_view text) : text_(text), used_(text.size()) {}
+
+  // Marks `times` occurrences of the part as whole words that share no byte with a marked one;
+  // false if there are fewer. Knuth, Morris and Pratt's search: linear time.
+  bool take_words(std::string_view part, std::size_t times) {
+    std::vector<std::size_t> border(part.size());  // of the part's beginnings
+    for (std::size_t i = 1, length = 0; i < part.size(); ++i) {
+      while (length > 0 && part[i] != part[length]) length = border[length - 1];
+      border[i] = length += part[i] == part[length];
+    }
+    std::size_t length = 0, free = 0;  // bytes of the part before the place; end of the last use
+    for (std::size_t end = 1; end <= text_.size() && times > 0; ++end) {
+      const char c = text_[end - 1];
+      if (used_[end - 1]) free = end;
+      while (length > 0 && (length == part.size() || c != part[length]))
+        length = border[length - 1];
+      length += c == part[length];
+      if (length < part.size() || end - length < free || !is_whole_word(text_, end - length, end))
+        continue;
+      mark(end - length, end);
+      free = end;
+      --times;
+    }
+    return times == 0;
+  }
+
+  // The same for spans of the text with the kind and text of `what`.
+  bool take_spans(const std::vector<TextSpan>& found,
+                  const std::pair<SpanKind, std::string_view>& what, std::size_t times) {
+    for (const TextSpan& span : found) {
+      if (times == 0) break;
+      if (std::pair<SpanKind, std::string_view>(span.kind, span.text) != what) continue;
+      if (std::find(place(span.begin), place(span.end), true) != place(span.end)) continue;
+      mark(span.begin, span.end);
+      --times;
+    }
+    return times == 0;
+  }
+
+ private:
+  std::vector<bool>::iterator place(std::size_t at) {
+    return used_.begin() + static_cast<std::ptrdiff_t>(at);
+  }
+  void mark(std::size_t begin, std::size_t end) { std::fill(place(begin), place(end), true); }
+
+  std::string_view text_;
+  std::vector<bool> used_;  // by byte
+};
 
 }  // namespace
 
@@ -241,30 +296,31 @@ std::string without_markers(std::string_view line, const std::vector<TextSpan>& 
 }
 
 bool contains_all(std::string_view translation, const std::vector<TextSpan>& spans) {
-  std::map<std::pair<SpanKind, std::string_view>, std::size_t> needed;
+  using What = std::pair<SpanKind, std::string_view>;
+  // A longer text has fewer places, and so has a kind that a rule finds.
+  const auto goes_first = [](const What& a, const What& b) {
+    return std::tuple(b.second.size(), a) < std::tuple(a.second.size(), b);
+  };
+  std::map<What, std::size_t, decltype(goes_first)> needed;
   SpanKinds kinds;
   const auto is_free = [](SpanKind kind) {  // text that no rule finds
     return kind == SpanKind::marked || kind == SpanKind::term;
   };
   for (const TextSpan& span : spans) {
-    ++needed[{is_free(span.kind) ? SpanKind::marked : span.kind, span.text}];
+    if (!span.text.empty())
+      ++needed[{is_free(span.kind) ? SpanKind::marked : span.kind, span.text}];
     kinds.placeholders |= span.kind == SpanKind::placeholder;
     kinds.urls |= span.kind == SpanKind::url;
     kinds.emails |= span.kind == SpanKind::email;
     kinds.numbers |= span.kind == SpanKind::number;
   }
   const std::vector<TextSpan> found = find_spans(translation, kinds);
-  for (const auto& [what, times] : needed) {
-    const auto& [kind, text] = what;
-    const std::size_t there =
-        is_free(kind) ? count_of(translation, text)
-                      : static_cast<std::size_t>(std::count_if(
-                            found.begin(), found.end(), [&, k = kind, t = text](auto& span) {
-                              return span.kind == k && span.text == t;
-                            }));
-    if (there < times && !text.empty()) return false;
-  }
-  return true;
+  Uses uses(translation);
+  return std::all_of(needed.begin(), needed.end(), [&](const auto& need) {
+    const auto& [what, times] = need;
+    return is_free(what.first) ? uses.take_words(what.second, times)
+                               : uses.take_spans(found, what, times);
+  });
 }
 
 bool is_whole_word(std::string_view line, std::size_t begin, std::size_t end) {

@@ -10,7 +10,7 @@ namespace nmt {
 /// What a span of text is that a translation must contain.
 enum class SpanKind {
   placeholder,  ///< {name}, {{ name }}, ${name}, %s, %1$s, %(name)s, %name%
-  url,          ///< http://, https://, ftp:// or www. up to white space
+  url,          ///< http://, https://, ftp:// or www. up to white space; no punctuation at its end
   email,
   number,  ///< digits, also in groups: 1,000.5, 12:30, 2024-01-31
   marked,  ///< <keep>...</keep>; the markers themselves are dropped
@@ -40,11 +40,13 @@ std::string without_markers(std::string_view line, const std::vector<TextSpan>& 
 
 /// Whether a translation contains the text of every span at least as often as `spans` does. A
 /// placeholder, URL, address or number counts only as a whole: "12" is not in "120". Marked text
-/// and terms count as whole words (is_whole_word()), and an occurrence serves one span.
+/// and terms count as whole words (is_whole_word()). An occurrence serves one span, and occurrences
+/// do not overlap; longer texts are looked for first.
 bool contains_all(std::string_view translation, const std::vector<TextSpan>& spans);
 
-/// Whether `begin` to `end` is not a part of a longer word on either side. Characters from U+2000
-/// on have no words in this sense: punctuation, and scripts that write without spaces.
+/// Whether `begin` to `end` is not a part of a longer word on either side. Punctuation, symbols and
+/// white space are not part of a word, nor are characters from U+2000 on: most scripts there write
+/// without spaces.
 bool is_whole_word(std::string_view line, std::size_t begin, std::size_t end);
 
 }  // namespace nmt

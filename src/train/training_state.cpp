@@ -91,6 +91,9 @@ TrainingState TrainingState::from_json(const std::string& text, const std::strin
       fail(ExitStatus::usage,
            "model: {} has averaged weights made by nmt-average; resume the original training",
            name);
+    if (json.contains("converted-to"))
+      fail(ExitStatus::usage, "model: {} was made by nmt-convert; resume the original training",
+           name);
     fields(state, [&](const char* key, auto& value) { read(json.at(key), value); });
     if (json.contains("epochs_before")) json.at("epochs_before").get_to(state.epochs_before);
     if (json.contains("validation_seconds"))

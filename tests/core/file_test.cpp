@@ -2,9 +2,11 @@
 
 #include "core/error.h"
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <thread>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -151,6 +153,35 @@ TEST(File, PipesAndOpenFilesAreWrittenInPlace) {
   ::close(number);
   EXPECT_EQ(read_file(folder / "log"), "before after");
   EXPECT_EQ(folder.entries(), 2u);
+}
+
+TEST(File, AFullPipeThatDoesNotBlockIsAwaited) {
+  const Folder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const int reading = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK),
+            writing = ::open((folder / "pipe").c_str(), O_WRONLY | O_NONBLOCK);
+  const std::string text(300'000, 'x');  // more than a pipe holds
+  std::size_t read = 0;
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::string buffer(4096, ' ');
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (read < text.size() && std::chrono::steady_clock::now() < until) {
+      const ssize_t n = ::read(reading, buffer.data(), buffer.size());
+      if (n > 0)
+        read += static_cast<std::size_t>(n);
+      else
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  const int saved = ::dup(STDOUT_FILENO);
+  ::dup2(writing, STDOUT_FILENO);
+  EXPECT_NO_THROW(write_file("-", text));
+  ::dup2(saved, STDOUT_FILENO);
+  for (const int descriptor : {saved, writing}) ::close(descriptor);
+  reader.join();
+  ::close(reading);
+  EXPECT_EQ(read, text.size());
 }
 
 TEST(File, DashIsStandardOutput) {

@@ -2,7 +2,10 @@
 
 #include "core/error.h"
 #include "eval/chrf.h"
+#include "eval/tokenize.h"
 #include "tests/eval/lines.h"
+
+#include <chrono>
 
 #include <gtest/gtest.h>
 
@@ -80,6 +83,14 @@ TEST(Bleu, several_references_and_short_lines) {
       bleu_counts("the cat is on a mat", {"the cat sat on the mat", "a cat is on the mat now"}, {});
   EXPECT_NEAR(bleu_from_counts(counts, {}).score, 39.76353643835254, 1e-9);
   EXPECT_THROW(corpus_bleu({"a", "b"}, {"a"}), Error);
+}
+
+TEST(Bleu, entities_take_linear_time) {
+  std::string line;
+  for (int i = 0; i < 400'000; ++i) line += "&quot;";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(tokenize(BleuTokenizer::v13a, line).size(), 400'000u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(Bleu, signature) {

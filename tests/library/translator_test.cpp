@@ -237,6 +237,11 @@ TEST_F(FacadeTest, members_that_are_not_set_are_those_of_the_loaded_models) {
 TEST_F(FacadeTest, options_without_effect_on_one_model_are_refused) {
   EXPECT_THROW(Translator(path, {.weights = {1.0}}), Error);
   EXPECT_THROW(Scorer(path, {.weights = {1.0}}), Error);
+  for (const auto& [name, value] : {std::pair{"context", "line"}, {"parts", "5"}}) {
+    ScorerOptions options;
+    options.settings = {{name, value}};
+    EXPECT_THROW(Scorer(path, options), Error) << name;
+  }
 }
 
 TEST_F(FacadeTest, the_first_log_line_has_the_class_and_the_version) {

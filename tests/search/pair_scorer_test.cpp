@@ -177,6 +177,10 @@ TEST_F(PairScorerTest, an_n_best_list_gets_a_feature) {
                         "Score= {:.6f} ||| -0.5\n"
                         "2 |||  ||| F0= 0 Score= {:.6f} ||| 0\n2 ||| dog ||| Score= {:.6f}\n",
                         scores[0].score, scores[1].score, scores[2].score, scores[3].score));
+  // Moses writes an alignment behind the score.
+  EXPECT_EQ(
+      run({"a"}, {"0 ||| fox ||| LM= -1 TM= -2 ||| -2.5 ||| 0-0"}, output, options()),
+      fmt::format("0 ||| fox ||| LM= -1 TM= -2 Score= {:.6f} ||| -2.5 ||| 0-0\n", scores[0].score));
   for (const std::vector<std::string>& bad : {std::vector<std::string>{"text"},
                                               {"x ||| y"},
                                               {"4 ||| y"},

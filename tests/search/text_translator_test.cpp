@@ -31,6 +31,34 @@ TEST(RepetitionGuard, LoopsOfWords) {
   EXPECT_FALSE(found("", "").found);
 }
 
+// A sentence without spaces is not one word.
+TEST(RepetitionGuard, ScriptsWithoutSpaces) {
+  const auto found = [](const char* source, const char* output) {
+    return find_output_repetition(source, {}, output, {}).found;
+  };
+  const char* very = "It is very, very good.";
+  EXPECT_FALSE(found("\u8fd9\u672c\u4e66\u771f\u7684\u5f88\u597d\u770b\u3002", very));
+  EXPECT_FALSE(found("\u3053\u306e\u672c\u306f\u3068\u3066\u3082\u3044\u3044\u3067\u3059", very));
+  EXPECT_FALSE(
+      found("\u0e2b\u0e19\u0e31\u0e07\u0e2a\u0e37\u0e2d\u0e14\u0e35\u0e21\u0e32\u0e01", very));
+  EXPECT_TRUE(found("\u8fd9\u672c\u4e66\u771f\u7684\u5f88\u597d\u770b\u3002", "It is is is good."));
+  // Short sources; punctuation is not counted, and Korean has spaces.
+  EXPECT_TRUE(found("\u8fd9\u672c\u4e66\u771f\u7684\u5f88\u597d\u3002\u3002", very));
+  EXPECT_TRUE(found("\u4f60\u597d", "Hello hello"));
+  EXPECT_TRUE(found("\uc815\ub9d0 \uc88b\uc740 \ucc45\uc785\ub2c8\ub2e4", very));
+}
+
+TEST(RepetitionGuard, SourcesThatRepeatCharacters) {
+  const auto found = [](const char* source, const char* output) {
+    return find_output_repetition(source, {}, output, {}).found;
+  };
+  EXPECT_FALSE(found("\u975e\u5e38\u975e\u5e38\u597d", "very, very good"));
+  EXPECT_TRUE(found("\u975e\u5e38\u975e\u5e38\u597d", "very very very good"));
+  EXPECT_FALSE(found("\u5bf9\u5bf9\u5bf9", "yes, yes, yes"));
+  EXPECT_TRUE(found("\u8c22\u8c22", "thanks thanks"));  // one word
+  EXPECT_TRUE(found("hahaha", "haha haha"));
+}
+
 TEST(RepetitionGuard, LoopsOfPieces) {
   const std::vector<std::int32_t> loop{9, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5}, plain{9, 4, 5, 6};
   const OutputRepetition found = find_output_repetition("a b c d e", plain, "x", loop);
@@ -65,6 +93,21 @@ TEST(LineParts, JoinedInTheOrderOfTheLine) {
   EXPECT_EQ(parts.join(sources), line);
   EXPECT_EQ(parts.join({"Hallo.", ", du hast!", "neue ,", "Nachrichten."}),
             "  Hallo {name}, du hast %d neue , 5 Nachrichten.");
+}
+
+TEST(LineParts, TextWithoutLettersIsNotTranslated) {
+  const auto is_translated = [](const std::string& text) {
+    const std::string line = "{a}" + text + "{b}";
+    const LineParts parts(line, find_spans(line, {.placeholders = true}));
+    return std::any_of(parts.parts.begin(), parts.parts.end(),
+                       [](const LineParts::Part& part) { return part.translate; });
+  };
+  for (const char* text :
+       {" \u2014 ", "\u2026", "\uff0c", "\u20ac", "\u00b7", "\u00a0", "\u3000", "\u200b", "\u200f",
+        "\u00bd", "\u0664", "\u0964", "\u2764\ufe0f", "\U0001f600", "\ufffd", " - ", "", "\ufeff"})
+    EXPECT_FALSE(is_translated(text)) << text;
+  for (const char* text : {"\u00e9", "\u4e2d", "\u0939", "\u2014 x", "\U00020000", "\uac00"})
+    EXPECT_TRUE(is_translated(text)) << text;
 }
 
 /// Copies the source; pieces of digits get lost where `drops_digits`. After its end the source is

@@ -108,6 +108,15 @@ with tempfile.TemporaryDirectory() as folder:
         assert len(warnings) == 2 and "line 3 has 1001 tokens" in warnings[0] and "2 lines were longer than 1000 tokens" in warnings[1], err
         assert "1000" not in ok("nmt-classify", model, *arguments, file("long", text.split("\n")[0].format(longest, longest) + "\n"))[1]
 
+    # A text without a token counts in an evaluation, as in validation.
+    out, _ = ok("nmt-classify", model, "--evaluate", file("odd", "red\t\u200b\nred\tX red\n"))
+    assert "of 2)" in out, out
+
+    # Examples that are held out: long ones are cropped, and labels that no others have are told.
+    held_out = lines(("rare" if i in (3, 7) else "red", "X da " * (600 if i in (3, 7) else 1)) if i % 2 else ("blue", "da") for i in range(40))
+    _, err = ok("nmt-train", "--task", "classification", file("held", held_out), "--model", os.path.join(folder, "held.model"), "--after", "1u", *SMALL)
+    assert "cropped to 1000 tokens" in err and "does not have the labels of" in err and "rare" in err, err
+
     # Labels that the model does not have are errors, and told once.
     held = [line.split("\t") for line in open(valid, encoding="utf-8").read().splitlines()]
     other = file("other", lines(("pink" if label == "red" else label, text) for label, text in held) + "gray\tX red\n")

@@ -4,6 +4,8 @@
 #include "text/glossary.h"
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -99,6 +101,75 @@ TEST(Spans, LettersOfOtherAlphabets) {
       (Texts{"http://x.de/a", "http://x.de/b", "www.z.fr", "http://x.de/\u00c4"}));
   // The second byte of the letter and the "k" are not a quote.
   EXPECT_EQ(texts("http://x.de/\u00c2k", {.urls = true}), Texts{"http://x.de/\u00c2k"});
+}
+
+TEST(Spans, AnOccurrenceServesOneSpan) {
+  const std::vector<TextSpan> marked = find_spans("<keep>%s</keep> and %s", everything);
+  EXPECT_FALSE(contains_all("nur %s", marked));
+  EXPECT_TRUE(contains_all("%s und %s", marked));
+  const TextSpan house{0, 5, SpanKind::term, "Haus"}, red{6, 15, SpanKind::term, "rotes Haus"};
+  EXPECT_FALSE(contains_all("ein rotes Haus", {house, red}));
+  EXPECT_TRUE(contains_all("ein rotes Haus und ein Haus", {house, red}));
+  EXPECT_TRUE(contains_all("ein Haus und ein rotes Haus", {house, red}));
+  const std::vector<TextSpan> number = find_spans("<keep>page 12</keep> of 12", everything);
+  EXPECT_FALSE(contains_all("page 12", number));
+  EXPECT_TRUE(contains_all("page 12 / 12", number));
+  // The number is only the second one; the marked text may be either.
+  const std::vector<TextSpan> twelve = find_spans("<keep>12</keep> or 12", everything);
+  EXPECT_TRUE(contains_all("12a 12 (12)", twelve));
+  EXPECT_TRUE(contains_all("1/12, 12", twelve));
+}
+
+TEST(Spans, WholeWordsBehindPartsOfWords) {
+  const TextSpan term{0, 3, SpanKind::term, "a a"}, long_term{0, 5, SpanKind::term, "a a a"};
+  EXPECT_TRUE(contains_all("ba a a", {term}));
+  EXPECT_FALSE(contains_all("a a a", {term, term}));
+  EXPECT_TRUE(contains_all("a a a a", {term, term}));
+  EXPECT_TRUE(contains_all("a a a a a", {term, long_term}));
+  EXPECT_FALSE(contains_all("a a a a", {term, long_term}));
+}
+
+TEST(Spans, LongHostileTermsAreQuick) {
+  const auto repeated = [](std::string_view part) {
+    std::string text;
+    while (text.size() < 400'000) text += part;
+    return text;
+  };
+  for (const auto& [part, behind] : {std::pair("a", ""), {"a", "b"}, {"ab ", "a"}, {"a ", "b"}}) {
+    const std::string text = repeated(part);
+    const TextSpan term{0, 1, SpanKind::term, text.substr(0, text.size() / 2 / 6 * 6) + behind};
+    EXPECT_FALSE(contains_all(text, {term, term, term}));
+  }
+}
+
+TEST(Spans, PunctuationOfOtherScriptsIsNoPartOfAWord) {
+  EXPECT_EQ(texts("\u0935\u0930\u094d\u0937 2024\u0964", {.numbers = true}), Texts{"2024"});
+  EXPECT_EQ(texts("7\u060c 8\u061f 9\u06d4 10\u055d 5\u066a", {.numbers = true}),
+            (Texts{"7", "8", "9", "10", "5"}));
+  EXPECT_EQ(texts("50\u09f3 3\u00d74 2\u0939", {.numbers = true}), (Texts{"50", "3", "4"}));
+  EXPECT_EQ(texts("\u060ca@x.de", {.emails = true}), Texts{"a@x.de"});
+  const Glossary glossary = Glossary::from_lines({"\u0936\u092c\u094d\u0926\tWort"}, "test");
+  std::vector<TextSpan> spans;
+  glossary.add_terms("\u092f\u0939 \u0936\u092c\u094d\u0926\u0964", spans);
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(spans[0], (TextSpan{7, 19, SpanKind::term, "Wort"}));
+  spans.clear();
+  glossary.add_terms("\u0936\u092c\u094d\u0926\u094b\u0902", spans);  // a longer word
+  EXPECT_TRUE(spans.empty());
+}
+
+TEST(Spans, AddressesEndBeforePunctuationOfOtherScripts) {
+  const SpanKinds urls{.urls = true};
+  for (const char* space : {"\u00a0", "\u2003", "\u202f", "\u200b", "\u0085", " ", "\t"})
+    EXPECT_EQ(texts(std::string("http://x.de/a") + space + "b", urls), Texts{"http://x.de/a"});
+  for (const char* mark : {"\u060c", "\u0964", "\u2026", "\u06d4", "\u061f", "\u2013", "\u203a",
+                           ".\u2026!", "\U00011047", "\u060c\u00a0", "\u0964."})
+    EXPECT_EQ(texts(std::string("http://x.de/\u00c4") + mark + " b", urls),
+              Texts{"http://x.de/\u00c4"})
+        << mark;
+  EXPECT_EQ(texts("http://x.de/a\u2013b www.x.de/\u2026/c", urls),
+            (Texts{"http://x.de/a\u2013b", "www.x.de/\u2026/c"}));
+  EXPECT_EQ(texts("http://\u2026 www.\u0964", urls), Texts{});
 }
 
 TEST(Spans, WholeWords) {

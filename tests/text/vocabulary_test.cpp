@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <locale>
 #include <random>
 #include <string>
 #include <vector>
@@ -133,6 +134,24 @@ TEST(Vocabulary, SameLinesSameBytes) {
   const auto lines = corpus();
   EXPECT_EQ(train(lines, {.size = 120}).vocabulary.bytes(),
             train(lines, {.size = 120}).vocabulary.bytes());
+}
+
+// The program of a user may have a locale with another decimal point.
+TEST(Vocabulary, TheLocaleChangesNothing) {
+  struct Comma : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  const auto lines = corpus();
+  const std::string expected = train(lines, {.size = 120}).vocabulary.bytes();
+  const std::locale comma(std::locale::classic(), new Comma);
+  const std::locale before = std::locale::global(comma);
+  std::string bytes;
+  EXPECT_NO_THROW(bytes = train(lines, {.size = 120}).vocabulary.bytes());
+  EXPECT_EQ(std::locale(), comma);
+  std::locale::global(before);
+  EXPECT_EQ(bytes, expected);
 }
 
 TEST(Vocabulary, SamplesEvenlyAndPassesOverLongLines) {

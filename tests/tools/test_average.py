@@ -125,6 +125,11 @@ class Averages(unittest.TestCase):
         self.assertEqual(run("nmt-average", "-m", self.model, "-o", mean, "--last", "2").returncode, 0)
         self.refused(2, "nmt-train", self.home / "train.en", self.home / "train.de", "-m", mean, says=["made by nmt-average"])
 
+    def test_a_converted_model_is_not_trained_further(self):
+        converted = self.home / "converted"
+        self.assertEqual(run("nmt-convert", "-m", self.model, "-o", converted, "--precision", "float32", "--check-sentences", "0").returncode, 0)
+        self.refused(2, "nmt-train", self.home / "train.en", self.home / "train.de", "-m", converted, says=["made by nmt-convert"])
+
     def test_ensembles(self):
         translate = lambda *models: run("nmt-translate", "--quiet", "--n-best", *models, stdin=self.text)
         alone, twice = translate("-m", self.model), translate("-m", self.model, self.model)

@@ -349,7 +349,8 @@ class ExplainTest(unittest.TestCase):
         model = self.model("lrn", *LRN)
         for status, args, word in ((2, [], "-m DIR"), (2, ["-m", self.root / "none"], "none"), (2, ["-m", model, "-i", self.root / "missing"], "missing"),
                                    (2, ["-m", model, "-i", self.root], str(self.root)), (3, ["-m", model], "the input is empty"), (2, ["-m", model, "--beam-size", "0"], "beam-size"),
-                                   (2, ["-m", model, "--heads", "2"], "heads"), (2, ["-m", model, "-o", self.root, "--", "a"], str(self.root))):
+                                   (2, ["-m", model, "--heads", "2"], "heads"), (2, ["-m", model, "-o", self.root, "--", "a"], str(self.root)),
+                                   (2, ["-m", model, "--json", "-", "--", "a"], "json"), (2, ["-m", model, "-o", self.root / "p", "--json", "-", "--gates", "-", "--", "a"], "gates")):
             with self.subTest(args=[str(a) for a in args]):
                 done = run(*args, status=status, stdin=b"")
                 self.assertEqual(done.stdout, b"")

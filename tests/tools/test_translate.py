@@ -166,6 +166,8 @@ class Programs(unittest.TestCase):
             best = self.translate(b"the lamp stands\n", "--glossary", glossary).decode().rstrip("\n")
             listed = self.translate(b"the lamp stands\n", "--glossary", glossary, "--n-best").decode().splitlines()
             self.assertEqual(listed[0].split(" ||| ")[1], best)
+        self.refused(2, "nmt-translate", "-m", self.model, "--glossary", "-", says=("standard input can be read once",))
+        self.refused(2, "nmt-translate", "-m", self.model, "--shortlist", "-", says=("standard input can be read once",))
         # What is read is not replaced.
         self.refused(2, "nmt-translate", "-m", self.model, "--quiet", "--glossary", glossary, "-o", glossary, says=("output",))
         self.assertIn("lamp", glossary.read_text())

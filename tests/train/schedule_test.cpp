@@ -25,6 +25,11 @@ TEST(Period, ReadsMarianNotation) {
   EXPECT_EQ(parse_period("100Ku", "x").unit, Period::Unit::updates);
   EXPECT_EQ(parse_period("10e", "x").unit, Period::Unit::epochs);
   EXPECT_EQ(parse_period("1.5Gt", "x").count, 1.5e9);
+  for (const char* text : {"0.00001e", "20000000Gt", "10u", "0.1e"}) {
+    const Period period = parse_period(text, "x"), again = parse_period(period.text(), "x");
+    EXPECT_EQ(again.count, period.count) << period.text();
+    EXPECT_EQ(again.unit, period.unit) << period.text();
+  }
   EXPECT_EQ(parse_period("1.5Gt", "x").unit, Period::Unit::labels);
   EXPECT_EQ(parse_period("500", "x").unit, Period::Unit::updates);
   EXPECT_FALSE(parse_period("", "x"));

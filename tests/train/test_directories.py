@@ -53,6 +53,12 @@ class DirectoriesTest(TrainingCase):
         self.assertIn("none of the", done.stderr)
         self.assertEqual(weights(self.dir / "m"), before)
 
+    def test_a_text_without_usable_pairs_leaves_no_directory(self):
+        self.train("m", "--after", "1u")
+        done = run(self.en, self.de, *SMALL, "--model", self.dir / "none", "--max-length", "1", "--vocabs", self.dir / "m" / "vocab.spm", status=3)
+        self.assertIn("none of the", done.stderr)
+        self.assertFalse((self.dir / "none").exists())
+
     def test_a_directory_that_moves_during_the_training(self):
         process = self.start("m", "--after", "100000u", "--save-freq", "100u")
         self.wait_for(process, "update 10 ")

@@ -73,7 +73,7 @@ void score_file(const ClassifySpec& spec, LoadedClassifier& loaded, LineWriter& 
   std::vector<std::string> references;
   for (const LabeledText& example : file.examples) references.push_back(example.label);
   warn_of_unknown_labels(spec.evaluate, loaded.names(), references, "text");
-  writer.write(error_rate(loaded.classify(file.examples), references).text() + "\n");
+  writer.write(error_rate(loaded.classify(file.examples, true), references).text() + "\n");
 }
 
 }  // namespace

@@ -109,6 +109,9 @@ void explain(const ExplainSpec& spec) {
   if (spec.model.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
   check_outputs({{spec.input}, {spec.model}},
                 {{"output", spec.output}, {"json", spec.json}, {"gates", spec.gates}});
+  if ((spec.output.empty() || spec.output == "-") + (spec.json == "-") + (spec.gates == "-") > 1)
+    fail(ExitStatus::usage,
+         "two of output (the page), json and gates are standard output; name files for the others");
   Compute compute(spec.compute);
   log::info("{}", compute.describe("nmt-explain"));
   const std::unique_ptr<Arena> arena = compute.new_arena();

@@ -56,6 +56,7 @@ void check_text(const ScoreSpec& spec) {
     refuse(config::values(option) != option.initial, option.name, "language");
   refuse(!spec.models.weights.empty(), "weights", "language");
   refuse(spec.models.combination != EnsembleSpec{}.combination, "ensemble", "language");
+  refuse(spec.compute.workers != ComputeSpec{}.workers, "workers", "language");
   const bool two = spec.models.models.size() == 2;
   if (two && spec.format.word_scores)
     fail(ExitStatus::usage, "word-scores: the difference of two models has one score per line");
@@ -63,7 +64,7 @@ void check_text(const ScoreSpec& spec) {
     fail(ExitStatus::usage, "summary: two language models give a score per line");
   if (two && spec.context == LineContext::text)
     fail(ExitStatus::usage, "context: two language models compare lines without their context");
-  if (spec.context == LineContext::line && spec.parts > 1)
+  if ((two || spec.context == LineContext::line) && spec.parts > 1)
     fail(ExitStatus::usage, "parts: {} parts divide a text; context is line", spec.parts);
 }
 

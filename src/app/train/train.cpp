@@ -47,7 +47,8 @@ void require_same_on_all_ranks(const PreparedTraining& p) {
   require_same(ranks, p.task->development_hash(), "the development set differs");
 }
 
-// A text without usable examples is an error before --no-reload removes the old model.
+// A text without usable examples is an error before a directory is made, or --no-reload removes the
+// old model.
 void try_first_batch(train::BatchSource& source) {
   const std::string start = source.position();
   source.next();
@@ -139,7 +140,7 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
   log_model(task, p.spec);
   train::Trainer::check(p.spec.train);
   require_same_on_all_ranks(p);
-  if (p.spec.train.overwrite) try_first_batch(task.source());
+  if (!p.before) try_first_batch(task.source());
   open_directory(p, vocabularies);
 
   train::Reporter reporter(p.device.is_first() ? p.directory.path() + "/train.jsonl" : "",

@@ -1,16 +1,26 @@
 #include "search/text/line_parts.h"
 
+#include "text/unicode.h"
+
 #include <algorithm>
+#include <string>
 
 namespace nmt {
 namespace {
 
 constexpr std::string_view white_space = " \t\v\f\r";
 
+// Zero-width, bidirectional and joining characters, and what alters an emoji before it.
+bool is_format(char32_t c) {
+  return c == 0xAD || (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2060 && c <= 0x206F) || c == 0x20E3 || (c >= 0xFE00 && c <= 0xFE0F) || c == 0xFEFF;
+}
+
 bool has_letter(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           static_cast<unsigned char>(c) >= 0x80;
+  const std::u32string characters = decode_utf8(text);
+  return std::any_of(characters.begin(), characters.end(), [](char32_t c) {
+    if (c < 0x80) return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return !is_punctuation(c) && !is_symbol(c) && !is_number(c) && !is_space(c) && !is_format(c);
   });
 }
 

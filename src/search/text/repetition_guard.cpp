@@ -1,6 +1,7 @@
 #include "search/text/repetition_guard.h"
 
 #include "search/repetition.h"
+#include "text/unicode.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,9 +10,10 @@
 namespace nmt {
 namespace {
 
-constexpr std::size_t short_source = 4;   // words
-constexpr std::size_t longest = 8;        // words of a sequence
-constexpr std::size_t min_of_pieces = 5;  // occurrences
+constexpr std::size_t short_source = 4;    // words
+constexpr std::size_t short_unspaced = 7;  // characters of scripts without spaces
+constexpr std::size_t longest = 8;         // words of a sequence
+constexpr std::size_t min_of_pieces = 5;   // occurrences
 
 struct Words {
   std::vector<std::string_view> raw;
@@ -39,12 +41,29 @@ Words words_of(std::string_view text) {
   }
 }
 
-// The sequence of at most `longest` words with the most occurrences in a row.
-OutputRepetition most_repeated(const std::vector<std::string>& words) {
+// Of scripts that write no spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, Chinese and
+// Japanese.
+bool is_unspaced(char32_t c) {
+  return ((c >= 0xE00 && c <= 0x109F) || (c >= 0x1780 && c <= 0x17FF) ||
+          (c >= 0x2E80 && c <= 0x312F) || (c >= 0x3190 && c <= 0x9FFF) ||
+          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFF66 && c <= 0xFF9F) ||
+          (c >= 0x1B000 && c <= 0x1B16F) || (c >= 0x20000 && c <= 0x3FFFF)) &&
+         !is_punctuation(c) && !is_space(c);
+}
+
+std::u32string unspaced_of(std::string_view text) {
+  std::u32string characters = decode_utf8(text);
+  std::erase_if(characters, [](char32_t c) { return !is_unspaced(c); });
+  return characters;
+}
+
+// The sequence of `shortest` to `longest` words with the most occurrences in a row.
+template <class Sequence>
+OutputRepetition most_repeated(const Sequence& words, std::size_t shortest = 1) {
   OutputRepetition best;
   best.of_words = true;
   best.times = 1;
-  for (std::size_t length = 1; length <= longest && 2 * length <= words.size(); ++length) {
+  for (std::size_t length = shortest; length <= longest && 2 * length <= words.size(); ++length) {
     std::size_t run = 0;  // equal words at distance `length`
     for (std::size_t i = length; i < words.size(); ++i) {
       run = words[i] == words[i - length] ? run + 1 : 0;
@@ -58,6 +77,12 @@ OutputRepetition most_repeated(const std::vector<std::string>& words) {
   return best;
 }
 
+// Two equal characters are often one word.
+std::size_t repeated_characters(const std::u32string& characters) {
+  const std::size_t times = most_repeated(characters).times;
+  return times > 2 ? times : most_repeated(characters, 2).times;
+}
+
 }  // namespace
 
 OutputRepetition find_output_repetition(std::string_view source,
@@ -66,8 +91,10 @@ OutputRepetition find_output_repetition(std::string_view source,
                                         std::span<const std::int32_t> output_ids) {
   const Words from = words_of(source), to = words_of(output);
   OutputRepetition words = most_repeated(to.plain);
-  const std::size_t allowed = from.plain.size() <= short_source ? 2 : 3;
-  if (words.times >= allowed && words.times > most_repeated(from.plain).times) {
+  const std::u32string unspaced = unspaced_of(source);
+  const bool is_short = from.plain.size() <= short_source && unspaced.size() <= short_unspaced;
+  if (words.times >= (is_short ? 2u : 3u) && words.times > most_repeated(from.plain).times &&
+      words.times > repeated_characters(unspaced)) {
     words.found = true;
     return words;
   }

@@ -18,9 +18,12 @@ struct OutputRepetition {
 };
 
 /// Looks for a degenerate translation: a sequence of words that occurs three times in a row or,
-/// where the source has at most four words, twice; or a sequence of pieces that occurs five times.
-/// What the source repeats as often is no degeneration. Words are separated by white space and
-/// compared without letter case (of ASCII) and without punctuation at their ends.
+/// where the source is short, twice; or a sequence of pieces that occurs five times. A short source
+/// has at most four words and at most seven characters of scripts that write no spaces, such as
+/// Chinese and Thai. What the source repeats as often is no degeneration, be it words or characters
+/// of such scripts; a character that occurs twice in a row is not counted as a repetition, since it
+/// is often one word. Words are separated by white space and compared without letter case (of
+/// ASCII) and without punctuation at their ends.
 OutputRepetition find_output_repetition(std::string_view source,
                                         std::span<const std::int32_t> source_ids,
                                         std::string_view output,

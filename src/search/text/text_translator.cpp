@@ -199,6 +199,7 @@ void TextTranslator::cut(const std::string& line, Output& output) const {
       output.ids.erase(begin,
                        begin + static_cast<std::ptrdiff_t>(found.length * (found.times - 1)));
       output.text = target_.decode(output.ids);
+      keep_in_one_line(output.text);
       if (output.ids.size() >= size) return;
     }
   }

@@ -27,7 +27,8 @@ LoadedClassifier::LoadedClassifier(const std::string& directory, const Context& 
     fetch_stored(file, directory_.weights(), context, parameter);
 }
 
-std::vector<std::string> LoadedClassifier::classify(const std::vector<LabeledText>& examples) {
+std::vector<std::string> LoadedClassifier::classify(const std::vector<LabeledText>& examples,
+                                                    bool with_blank) {
   std::vector<Ids> texts;
   std::vector<std::size_t> places;  // of texts in examples
   for (std::size_t i = 0; i < examples.size(); ++i) {
@@ -36,7 +37,7 @@ std::vector<std::string> LoadedClassifier::classify(const std::vector<LabeledTex
     Ids text = encode_text(*vocabularies_.source, example.text, example.second,
                            max_classified_tokens, &tokens);
     const std::size_t separators = example.second.empty() ? 0 : 1;
-    if (tokens == separators) continue;  // white space alone
+    if (tokens == separators && !with_blank) continue;  // white space alone
     texts.push_back(std::move(text));
     if (tokens > max_classified_tokens && cropped_++ == 0)
       log::warn(

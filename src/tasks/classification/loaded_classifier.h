@@ -24,8 +24,9 @@ class LoadedClassifier {
   std::optional<LabeledUnit> labels() const { return directory_.spec().classification.labels; }
   /// The names of the labels of examples of valid UTF-8, whose labels are not read. Texts of more
   /// than max_classified_tokens are cropped; a warning names the line of the first. The label of a
-  /// blank text, or of two, is "".
-  std::vector<std::string> classify(const std::vector<LabeledText>& examples);
+  /// text without tokens, or of two, is "", unless `with_blank` has it classified as <unk>.
+  std::vector<std::string> classify(const std::vector<LabeledText>& examples,
+                                    bool with_blank = false);
   /// Number of texts, or pairs, that classify() has cropped.
   std::int64_t cropped() const { return cropped_; }
 

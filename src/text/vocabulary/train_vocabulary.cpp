@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <locale>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -100,6 +101,19 @@ int pieces_needed(const std::string& message) {
   return needed;
 }
 
+/// While it exists, the process has the classic C++ locale, since SentencePiece reads its settings
+/// by the global one. The locale of other threads' streams changes too.
+class ClassicLocale {
+ public:
+  ClassicLocale() : before_(std::locale::global(std::locale::classic())) {}
+  ~ClassicLocale() { std::locale::global(before_); }
+  ClassicLocale(const ClassicLocale&) = delete;
+  ClassicLocale& operator=(const ClassicLocale&) = delete;
+
+ private:
+  std::locale before_;
+};
+
 }  // namespace
 
 TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line,
@@ -138,6 +152,7 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line,
       {"hard_vocab_limit", "false"},
       {"character_coverage", small ? "1.0" : "0.9995"},
       {"max_sentence_length", std::to_string(training.max_line_bytes)}};
+  const ClassicLocale numbers_have_points;
   std::string model;
   for (int size = training.size;;) {
     settings["vocab_size"] = std::to_string(size);

@@ -157,16 +157,17 @@ void ClassificationTraining::make(const TrainingSpec& spec, const VocabularyPair
     log::info("cropped to {} pieces (max-length): {} of {} training texts", max_tokens,
               grouped(corpus_.cropped), grouped(std::ssize(corpus_.texts)));
   require_known_labels(spec.data.train_sets[0], names, labels_of(texts_), "text", spec.start_anew);
-  if (!spec.data.valid_sets.empty())
-    warn_of_unknown_labels(spec.data.valid_sets[0], names, labels_of(development_), "text");
+  const std::string& development_file =
+      (spec.data.valid_sets.empty() ? spec.data.train_sets : spec.data.valid_sets)[0];
+  warn_of_unknown_labels(development_file, names, labels_of(development_), "text");
   classifier_.emplace(spec.model, vocabulary.size(), static_cast<int>(names.size()),
                       device.context(), spec.train.seed);
   batches_.emplace(corpus_, spec.data, Share{device.ranks().rank(), device.ranks().size()});
   LabeledCorpus development =
       encode(development_.examples, vocabulary, names, max_classified_tokens);
   if (development.cropped > 0)
-    log::warn("{}: cropped to {} tokens, as by nmt-classify: {} of {} texts",
-              spec.data.valid_sets[0], max_classified_tokens, grouped(development.cropped),
+    log::warn("{}: cropped to {} tokens, as by nmt-classify: {} of {} texts", development_file,
+              max_classified_tokens, grouped(development.cropped),
               grouped(std::ssize(development.texts)));
   validator_ = std::make_unique<ErrorRateValidator>(spec.model, vocabulary.size(), names,
                                                     std::move(development), labels_of(development_),
