@@ -59,7 +59,6 @@ with tempfile.TemporaryDirectory() as folder:
                             ("rouge", ["--chrf-lowercase"]), ("bleu", ["--confidence-n", "9"]), ("bleu", ["--seed", "9"]),
                             ("bleu", ["--paired-bs-n", "9"]), ("chrf", ["--paired-ar-n", "9"])):
         refused(2, ["options without effect: "], ref, "-i", hyp, "-m", metric, *options)
-    refused(2, ["score-only (there are several systems)"], ref, "-i", hyp, ref, "-b")
     refused(2, ["lowercase (metrics has no bleu)"], ref, "-i", hyp, "-m", "chrf", "-lc")
     score(ref, "-i", hyp, "-m", "chrf", "--no-lowercase", "-tok", "13a")  # the defaults
     settings = file("c.yml", b"lowercase: true\n")

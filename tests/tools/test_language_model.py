@@ -347,8 +347,9 @@ class LanguageModelTest(unittest.TestCase):
             self.assertIn("no line with text", done.stderr)
             self.assertIn("no line with text", run("nmt-score", "-m", model, text, "--summary", status=3).stderr)
         self.assertIn("scores one", run("nmt-score", "-m", model, "-t", self.text, self.text, status=2).stderr)
-        for options, said in ((["--n-best"], "no meaning"), (["--workers", "2"], "workers: has no meaning"), (["-m", model, model, "--parts", "5"], "parts: 5 parts divide a text")):
-            self.assertIn(said, run("nmt-score", "-m", model, "-t", self.text, *options, status=2).stderr)
+        for models, options, said in (([model], ["--n-best"], "no meaning"), ([model], ["--workers", "2"], "workers: has no meaning"),
+                                      ([model, model], ["--parts", "5"], "parts: 5 parts divide a text")):
+            self.assertIn(said, run("nmt-score", "-m", *models, "-t", self.text, *options, status=2).stderr)
 
 
 if __name__ == "__main__":

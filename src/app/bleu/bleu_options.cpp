@@ -105,11 +105,8 @@ std::vector<Option> fields(BleuSpec& s) {
            }),
        in_group("output",
                 {
-                    Option("score-only", &s.score_only, "print only the score")
-                        .alias({"b"})
-                        .idle_when([&s]() -> std::string {
-                          return s.inputs.size() > 1 ? "there are several systems" : "";
-                        }),
+                    Option("score-only", &s.score_only, "print only the score of one system")
+                        .alias({"b"}),
                     Option("width", &s.width, "digits after the decimal point")
                         .alias({"w"})
                         .range(0, 100),
