@@ -8,7 +8,7 @@ import math
 import operator
 import os
 import reprlib
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, KeysView, Mapping, Set
 from typing import Any, ParamSpec, TypeVar
 
 from .errors import DataError, UsageError
@@ -38,8 +38,11 @@ def plain(value: Any) -> Any:
 
 def is_list(value: Any) -> bool:
     """Whether the items of an argument have an order. A text is a single value."""
-    return isinstance(value, Iterable) and not isinstance(
-        value, (str, bytes, bytearray, Mapping, Set))
+    if isinstance(value, (str, bytes, bytearray, Mapping)):
+        return False
+    if isinstance(value, Set):
+        return isinstance(value, KeysView)
+    return isinstance(value, Iterable) or hasattr(value, "__getitem__")
 
 
 def items_of(name: str, values: Any, expected: str = "a list of str") -> Iterable[Any]:
@@ -66,10 +69,13 @@ def integer(name: str, value: Any, low: int, default: int | None = None) -> int:
 def number(name: str, value: Any) -> float:
     """A number of at least 0."""
     given = plain(value)
-    if isinstance(given, (str, bool)) or not hasattr(given, "__float__") or not (
-            0 <= float(given) < math.inf):
+    result = -1.0
+    if not isinstance(given, (str, bool)) and hasattr(given, "__float__"):
+        with contextlib.suppress(OverflowError, ValueError, TypeError):
+            result = float(given)
+    if not 0 <= result < math.inf:
         raise invalid(name, value, "a number of at least 0")
-    return float(given)
+    return result
 
 
 def flag(name: str, value: Any) -> bool:

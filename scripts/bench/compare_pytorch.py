@@ -17,6 +17,7 @@ If PyTorch is missing, the script creates a virtual environment in .venv and ins
 sentencepiece there."""
 import argparse
 import importlib
+import itertools
 import json
 import os
 import pathlib
@@ -179,7 +180,7 @@ def train_torch(args, model, batches, updates):
     clock = Clock(args)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-4, betas=(0.9, 0.98), eps=1e-9, fused=not args.no_fused_adam)
     tokens = 0
-    for i, batch in enumerate(batches[:updates]):
+    for i, batch in enumerate(itertools.islice(itertools.cycle(batches), updates)):
         if i == updates // 2:
             start = clock()
         with torch.autocast(args.device, torch.bfloat16, enabled=args.precision == "bfloat16"):
@@ -252,8 +253,6 @@ def main():
         pairs = encoded(kept, data)
         model = check_losses(args, data, pairs, folder, kept)
         batches = list(batches_of(pairs, 4096, 1))
-        if len(batches) < args.updates:
-            arguments.fail(f"{data}: an epoch has {len(batches)} batches of 4,096 target tokens, fewer than --updates {args.updates}")
         model = model.to(args.device)
         if args.compile:
             model = torch.compile(model, dynamic=True)

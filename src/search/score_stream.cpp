@@ -69,7 +69,14 @@ std::optional<NBestLine> read_n_best(std::string_view line) {
     begin = line.find(separator, begin);
     if (begin != std::string_view::npos) begin += separator.size();
   }
-  const std::size_t third = line.find(separator, begin == std::string_view::npos ? 0 : begin);
+  if (begin == std::string_view::npos) {  // features without names
+    const std::size_t end = line.find(separator);
+    const bool is_behind_alignment = end != std::string_view::npos &&
+                                     line.find(separator, end + 1) != std::string_view::npos &&
+                                     is_alignment(line.substr(0, end));
+    begin = is_behind_alignment ? end + separator.size() : 0;
+  }
+  const std::size_t third = line.find(separator, begin);
   parts.features = line.substr(0, third);
   if (third != std::string_view::npos) parts.rest = line.substr(third);
   return parts;

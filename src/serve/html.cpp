@@ -51,7 +51,7 @@ struct OptionalEnd {
 };
 constexpr OptionalEnd optional_ends[] = {
     {" li ", " li ", " ul ol menu "},
-    {" dt dd ", " dt dd ", " dl "},
+    {" dt dd ", " dt dd ", " dl div "},
     {" rt rp ", " rt rp ", " ruby "},
     {" option ", " option optgroup hr ", " select datalist optgroup "},
     {" optgroup ", " optgroup hr ", " select "},
@@ -70,6 +70,13 @@ constexpr OptionalEnd optional_ends[] = {
      "ul "}};
 bool is_among(std::string_view names, const std::string& name) {
   return names.find(' ' + name + ' ') != std::string_view::npos;
+}
+/// Whether an element, open within another one, keeps start tags from ending that: formatting
+/// elements do not.
+bool is_container(const std::string& element) {
+  constexpr std::string_view formatting =
+      " a b big code em font i nobr s small span strike strong tt u ";
+  return !is_among(formatting, element);
 }
 /// Null: the element needs its end tag.
 const OptionalEnd* optional_end_of(const std::string& element) {
@@ -92,10 +99,12 @@ struct Markup {
 void read_attributes(std::string_view html, std::size_t at, Markup& markup) {
   markup.end = html.size();
   while (at < html.size()) {
-    while (at < html.size() && (is_space(html[at]) || html[at] == '/')) ++at;
+    bool ends_in_slash = false;
+    while (at < html.size() && (is_space(html[at]) || html[at] == '/'))
+      ends_in_slash = html[at++] == '/';
     if (at == html.size()) return;
     if (html[at] == '>') {
-      markup.is_empty |= html[at - 1] == '/';
+      markup.is_empty |= ends_in_slash;
       markup.end = at + 1;
       return;
     }
@@ -182,7 +191,7 @@ class OpenElements {
   void open(const std::string& element) {
     elements_.push_back(element);
     ++counts_[element];
-    needs_end_ += optional_end_of(element) == nullptr;
+    containers_ += is_container(element) && !optional_end_of(element);
   }
   bool has(const std::string& element) const {
     const auto found = counts_.find(element);
@@ -193,15 +202,15 @@ class OpenElements {
     for (std::string last; last != element; elements_.pop_back()) {
       last = elements_.back();
       --counts_[last];
-      needs_end_ -= optional_end_of(last) == nullptr;
+      containers_ -= is_container(last) && !optional_end_of(last);
     }
   }
-  bool all_may_lack_their_ends() const { return needs_end_ == 0; }
+  bool has_container() const { return containers_ > 0; }
 
  private:
   std::vector<std::string> elements_;
   std::unordered_map<std::string, int> counts_;
-  int needs_end_ = 0;
+  int containers_ = 0;
 };
 
 // end_of_element() of one that `optional` describes: where it ends without an end tag, the tag that
@@ -222,8 +231,7 @@ std::size_t end_of_optional(std::string_view html, std::size_t at, const std::st
       if (markup.element == element) return at;
       if (is_among(optional.end_tags, markup.element)) return begin;
     } else {
-      if (within.all_may_lack_their_ends() && is_among(optional.start_tags, markup.element))
-        return begin;
+      if (!within.has_container() && is_among(optional.start_tags, markup.element)) return begin;
       if (markup.is_empty) continue;
       if (is_raw_text(markup.element))
         at = end_of_raw_text(html, at, markup.element, last_close);
@@ -250,6 +258,10 @@ std::size_t end_of_element(std::string_view html, std::size_t at, const std::str
       continue;
     }
     at = markup.end;
+    if (!markup.closes && !markup.is_empty && is_raw_text(markup.element)) {
+      at = end_of_raw_text(html, at, markup.element, last_close);
+      continue;
+    }
     if (markup.element != element) continue;
     if (markup.closes && --depth == 0) return at;
     if (!markup.closes && !markup.is_empty) ++depth;

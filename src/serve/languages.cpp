@@ -4,6 +4,7 @@
 #include "text/utf8.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <unicode/locid.h>
 #include <unicode/unistr.h>
@@ -67,6 +68,16 @@ const std::string* find_candidate(const std::vector<std::string>& candidates,
   return found == candidates.end() ? nullptr : &*found;
 }
 
+// The candidate of a language that CLD2 names; null: none. CLD2 has older codes of some.
+const std::string* candidate_of(const std::vector<std::string>& candidates, std::string_view code) {
+  constexpr std::pair<std::string_view, std::string_view> others[] = {
+      {"iw", "he"}, {"jw", "jv"}, {"no", "nb"}, {"tl", "fil"}};
+  if (const std::string* const found = find_candidate(candidates, code)) return found;
+  for (const auto& [older, newer] : others)
+    if (code == older) return find_candidate(candidates, newer);
+  return nullptr;
+}
+
 }  // namespace
 
 bool can_detect() {
@@ -90,8 +101,7 @@ std::vector<Detection> detect_language(std::string_view text,
   std::vector<Detection> found;
   for (int i = 0; i < 3; ++i) {
     if (percent[i] == 0) continue;
-    const std::string* const candidate =
-        find_candidate(candidates, CLD2::LanguageCode(languages[i]));
+    const std::string* const candidate = candidate_of(candidates, CLD2::LanguageCode(languages[i]));
     if (!candidate) continue;
     const auto listed = std::find_if(found.begin(), found.end(), [&](const Detection& each) {
       return each.language == *candidate;

@@ -43,6 +43,13 @@ Point point_at(std::string_view text, std::size_t at) {
   return {code, static_cast<std::size_t>(next) - at};
 }
 
+Point point_before(std::string_view text, std::size_t at) {
+  UChar32 code = 0;
+  auto before = static_cast<std::int32_t>(at);
+  U8_PREV_OR_FFFD(text.data(), 0, before, code);
+  return {code, at - static_cast<std::size_t>(before)};
+}
+
 // Abbreviations before a name or a number; those that often end a sentence are not among them.
 constexpr std::string_view abbreviations[] = {
     "Mr.",  "Mrs.",  "Ms.",  "Dr.",  "Prof.", "St.",  "Gen.", "Col.",  "Capt.", "Lt.",  "Sgt.",
@@ -52,11 +59,16 @@ constexpr std::string_view abbreviations[] = {
 
 // Whether the last word of a sentence is an abbreviation or an initial.
 bool ends_in_abbreviation(std::string_view sentence) {
-  const std::size_t end = sentence.find_last_not_of(' ');
-  if (end == std::string_view::npos || sentence[end] != '.') return false;
-  const std::size_t space = sentence.find_last_of(" (\"", end);
-  const std::size_t begin = space == std::string_view::npos ? 0 : space + 1;
-  const std::string_view word = sentence.substr(begin, end + 1 - begin);
+  const auto last = [&sentence] { return point_before(sentence, sentence.size()); };
+  while (!sentence.empty() && u_isUWhiteSpace(last().code)) sentence.remove_suffix(last().bytes);
+  if (!sentence.ends_with('.')) return false;
+  std::size_t begin = sentence.size();
+  while (begin > 0) {
+    const Point before = point_before(sentence, begin);
+    if (u_isUWhiteSpace(before.code) || (u_ispunct(before.code) && before.code != '.')) break;
+    begin -= before.bytes;
+  }
+  const std::string_view word = sentence.substr(begin);
   const bool is_initial = word.size() == 2 && word[0] >= 'A' && word[0] <= 'Z';
   return is_initial || std::find(std::begin(abbreviations), std::end(abbreviations), word) !=
                            std::end(abbreviations);
@@ -128,9 +140,19 @@ class Splitter {
       if (at == text.size())
         cut = at;
       else if (cut == 0)
-        cut = behind_span(spans_of(text.substr(0, 8 * max_characters_)), at);
+        cut = end_of_word(text, at);
       add_part(text.substr(0, cut));
       text.remove_prefix(cut);
+    }
+  }
+
+  // Behind the span at `at`, or `at` itself. Only as much is searched as the span needs.
+  std::size_t end_of_word(std::string_view text, std::size_t at) const {
+    for (std::size_t bytes = 8 * max_characters_;; bytes *= 2) {
+      bytes = std::min(bytes, text.size());
+      while (bytes < text.size() && continues_character(text[bytes])) ++bytes;
+      const std::size_t end = behind_span(spans_of(text.substr(0, bytes)), at);
+      if (end < bytes || bytes == text.size()) return end;
     }
   }
 

@@ -181,6 +181,8 @@ TEST_F(PairScorerTest, an_n_best_list_gets_a_feature) {
   EXPECT_EQ(
       run({"a"}, {"0 ||| fox ||| LM= -1 TM= -2 ||| -2.5 ||| 0-0"}, output, options()),
       fmt::format("0 ||| fox ||| LM= -1 TM= -2 Score= {:.6f} ||| -2.5 ||| 0-0\n", scores[0].score));
+  EXPECT_EQ(run({"a"}, {"0 ||| fox ||| 0-0 ||| -1.0 -2 ||| -2.5"}, output, options()),
+            fmt::format("0 ||| fox ||| 0-0 ||| -1.0 -2 Score= {:.6f} ||| -2.5\n", scores[0].score));
   for (const std::vector<std::string>& bad : {std::vector<std::string>{"text"},
                                               {"x ||| y"},
                                               {"4 ||| y"},

@@ -40,6 +40,8 @@ TEST(Sentences, AreCutAndRestored) {
 TEST(Sentences, AbbreviationsOfTheLanguageEndNone) {
   EXPECT_EQ(sentences("Mr. Smith met Dr. Jones. They talked."),
             (Lines{"Mr. Smith met Dr. Jones.", "They talked."}));
+  EXPECT_EQ(sentences("Dr.\u00a0Smith is here. [Dr. Who] came. \u201cMr. Bean\u201d too."),
+            (Lines{"Dr.\u00a0Smith is here.", "[Dr. Who] came.", "\u201cMr. Bean\u201d too."}));
   EXPECT_EQ(sentences("Es gibt z.B. Dr. Maier. Und dann?", "de"),
             (Lines{"Es gibt z.B. Dr. Maier.", "Und dann?"}));
 }
@@ -57,6 +59,12 @@ TEST(Sentences, LongOnesAreSplitAtWhiteSpace) {
 }
 
 TEST(Sentences, SpansAreNotSplit) {
+  for (const std::string& part : {std::string("a"), std::string("\u00e9")}) {
+    std::string url = "http://example.org/";
+    for (int i = 0; i < 5000; ++i) url += part;
+    const Lines all = sentences("See " + url + " now.", "en", 50);
+    EXPECT_EQ(std::count(all.begin(), all.end(), url), 1);
+  }
   EXPECT_EQ(sentences("See https://a.org/b?C=d. {{A? B}} or a.B@c.org? Yes."),
             (Lines{"See https://a.org/b?C=d.", "{{A? B}} or a.B@c.org?", "Yes."}));
   const std::string url = "https://a.org/" + std::string(100, 'x');
@@ -98,6 +106,9 @@ TEST(Html, WhatNoReaderSeesIsNoText) {
             (Lines{"a", "b"}));
   EXPECT_EQ(html_texts("a<style></style/x='>'>b<style></style x>c"), (Lines{"a", "b", "c"}));
   EXPECT_EQ(html_texts("a<code>x<code>y</code>z</code>b"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("<div translate=no><script>'</div><div>'</script>x</div>a"), (Lines{"a"}));
+  EXPECT_EQ(html_texts("<a translate=no href=x/>x</a>a<code class=x/>x</code>b<code/>c"),
+            (Lines{"a", "b", "c"}));
   EXPECT_EQ(html_texts("a<div translate=\"no\">x<div>y</div>z</div>b"), (Lines{"a", "b"}));
   EXPECT_EQ(html_texts("a<i class='x notranslate'>x</i>b<i class=notranslated>c</i>"),
             (Lines{"a", "b", "c"}));
@@ -111,6 +122,10 @@ TEST(Html, EndTagsMayBeMissing) {
   EXPECT_EQ(html_texts("<ul><li translate=no>x<p>y<li>a</ul>b"), (Lines{"a", "b"}));
   EXPECT_EQ(html_texts("<ul><li translate=no>x</ul>b"), (Lines{"b"}));
   EXPECT_EQ(html_texts("<dl><dt translate=no>x<dd>a<dt>b</dl>"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("<dl><div><dt>a<dd translate=no>x<div>y</div>x</div><div><dt>b<dd>c</dl>"),
+            (Lines{"a", "b", "c"}));
+  EXPECT_EQ(html_texts("<ul><li translate=no>x<b>y<li>a</ul>b"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("<p translate=no>x<a>y<p>a</p>b"), (Lines{"a", "b"}));
   EXPECT_EQ(html_texts("<table><tr><td translate=no>x<table><tr><td>y</table>y<td>a<tr>"
                        "<td class=notranslate>x<script>'</table>'</script></table>b"),
             (Lines{"a", "b"}));
@@ -206,6 +221,12 @@ TEST(Languages, Detection) {
             "en");
   EXPECT_EQ(detect_language("Das ist ganz sicher ein deutscher Satz.", known).front().language,
             "de");
+  EXPECT_EQ(
+      detect_language("\u05d6\u05d4 \u05de\u05e9\u05e4\u05d8 \u05d1\u05e2\u05d1\u05e8\u05d9\u05ea.",
+                      {"de", "he"})
+          .front()
+          .language,
+      "he");
   const auto none = detect_language("1234", known);
   ASSERT_EQ(none.size(), 1u);
   EXPECT_EQ(none.front().confidence, 0.0);

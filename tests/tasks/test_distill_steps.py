@@ -73,6 +73,14 @@ class Steps(DistillCase):
         self.passes(command, 0)
         self.assertEqual(sorted((work / "translate").iterdir())[0].read_bytes(), sorted((self.work / "translate").iterdir())[0].read_bytes())
 
+    def test_a_removed_result_is_not_made_with_other_settings(self):
+        work, command = self.copied("removed")
+        for name in ("distilled.source", "distilled.target"):
+            (work / name).unlink()
+        self.assertIn("refused: ", self.planned([*command, "--max-ratio", 1])["filter"])
+        self.refused(2, *command, "--max-ratio", 1, says=("max-ratio", "--redo filter"))
+        self.assertFalse((work / "distilled.source").exists())
+
     def test_a_finished_training_records_only_what_it_used(self):
         work, command = self.copied("extended")
         record, model = work / "steps/train.json", work / "student/best/model.safetensors"

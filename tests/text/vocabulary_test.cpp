@@ -4,6 +4,7 @@
 #include "text/vocabulary/train_vocabulary.h"
 
 #include <algorithm>
+#include <clocale>
 #include <ctime>
 #include <locale>
 #include <random>
@@ -146,11 +147,18 @@ TEST(Vocabulary, TheLocaleChangesNothing) {
   const auto lines = corpus();
   const std::string expected = train(lines, {.size = 120}).vocabulary.bytes();
   const std::locale comma(std::locale::classic(), new Comma);
+  const std::string of_c = std::setlocale(LC_ALL, nullptr);
+  ASSERT_NE(std::setlocale(LC_CTYPE, "C.UTF-8"), nullptr);
+  const std::string utf8 = std::setlocale(LC_ALL, nullptr);
+  EXPECT_EQ(train(lines, {.size = 120}).vocabulary.bytes(), expected);
+  EXPECT_EQ(std::setlocale(LC_ALL, nullptr), utf8);
   const std::locale before = std::locale::global(comma);
   std::string bytes;
   EXPECT_NO_THROW(bytes = train(lines, {.size = 120}).vocabulary.bytes());
   EXPECT_EQ(std::locale(), comma);
+  EXPECT_EQ(std::setlocale(LC_ALL, nullptr), utf8);
   std::locale::global(before);
+  std::setlocale(LC_ALL, of_c.c_str());
   EXPECT_EQ(bytes, expected);
 }
 

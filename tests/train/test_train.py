@@ -4,6 +4,7 @@ Usage: test_train.py BIN_DIR [test names]"""
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import unittest
@@ -93,11 +94,17 @@ class TrainTest(TrainingCase):
         ours, theirs = os.openpty()
         command = [BIN / "nmt-train", self.en, self.de, "--model", self.dir / "m", *SMALL, "--after", "100000u"]
         process = subprocess.Popen([str(word) for word in command], stderr=theirs, stdin=subprocess.DEVNULL)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
         os.close(theirs)
         told = b""
         for text in (b"saved update 10 ", b"Ctrl-C again stops at once", b"stopped at update"):
             while text not in told:
-                told += os.read(ours, 4096)
+                self.assertTrue(select.select([ours], [], [], 120)[0], told)
+                try:
+                    told += os.read(ours, 4096)
+                except OSError:  # the program ended
+                    self.fail(told)
             if text == b"saved update 10 ":
                 process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=60), 130)

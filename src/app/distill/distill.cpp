@@ -48,14 +48,25 @@ std::string missing(const Step& step, const Distillation& all, const Json& resul
   return all.work.missing(step.name, (lines + each - 1) / each);
 }
 
+bool later_has_results(const Step& step, const WorkDirectory& work) {
+  return std::any_of(std::begin(steps), std::end(steps), [&](const Step* later) {
+    return later->name > step.name && work.has_results(later->name);
+  });
+}
+
 // `settings`: of the step now.
 Outlook outlook(const Step& step, const Distillation& all, const Json& settings) {
   using enum Outlook::Kind;
   const auto before = all.work.read(step.name);
   if (!before) return {begins, ""};
   const std::string absent = before->finished ? missing(step, all, before->result) : "";
-  if (!all.work.has_results(step.name)) return {begins, absent};
   const std::string other = difference(before->settings, settings);
+  if (!all.work.has_results(step.name)) {
+    // Other results than those that later steps have read.
+    const bool changes = before->finished && !other.empty() && !step.outlook;
+    if (changes && later_has_results(step, all.work)) return {refused, other};
+    return {begins, absent};
+  }
   if (before->finished && other.empty() && absent.empty()) return {finished, ""};
   if (step.outlook)
     return all.work.missing(step.name, 0).empty() ? step.outlook(all) : Outlook{begins, absent};

@@ -124,6 +124,11 @@ void OpenTranslator::trim(int lane) {
 
 TranslateResult translate(const TranslateSpec& spec) {
   check(spec.models);
+  std::vector<std::string> read{spec.text_rules.glossary};
+  if (const auto shortlist = ShortlistOptions::parse(spec.search.shortlist))
+    read.push_back(shortlist->path);
+  if (spec.text.empty()) read.push_back(spec.input.empty() ? "-" : spec.input);
+  expect_one_standard_input(read);
   LineInput input(spec.input, spec.text);
   check_outputs(inputs_of(spec), {{"output", spec.output}});
   LineWriter writer(spec.output);

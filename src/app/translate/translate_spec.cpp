@@ -1,7 +1,6 @@
 #include "app/translate/translate_spec.h"
 
 #include "app/common_options.h"
-#include "app/files/line_input.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "search/beam/shortlist.h"
@@ -55,11 +54,6 @@ JobInputs inputs_of(const TranslateSpec& spec) {
 void check(const TranslateSpec& spec) {
   config::check(spec.search);
   const TextSpec& rules = spec.text_rules;
-  std::vector<std::string> read{rules.glossary};
-  if (const auto shortlist = ShortlistOptions::parse(spec.search.shortlist))
-    read.push_back(shortlist->path);
-  if (spec.text.empty()) read.push_back(spec.input.empty() ? "-" : spec.input);
-  expect_one_standard_input(read);
   const char* const rule = !rules.preserve.empty()   ? "preserve"
                            : !rules.glossary.empty() ? "glossary"
                            : rules.repetition_guard  ? "repetition-guard"

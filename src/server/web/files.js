@@ -111,7 +111,8 @@ const Files = (() => {
     };
   };
 
-  const unquote = (text) => JSON.parse(`"${text.replace(/\\([^"\\/bfnrtu])/g, "$1")}"`);
+  const escapes = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
+  const unquote = (text) => text.replace(/\\(.)/g, (_, letter) => escapes[letter] ?? letter);
   const quoted = (text) => {
     const quote = (part) => `"${part.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n").replace(/\t/g, "\\t").replace(/\r/g, "\\r")}"`;
     const parts = text.split(/(?<=\n)/);

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <clocale>
 #include <locale>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -101,16 +103,33 @@ int pieces_needed(const std::string& message) {
   return needed;
 }
 
-/// While it exists, the process has the classic C++ locale, since SentencePiece reads its settings
-/// by the global one. The locale of other threads' streams changes too.
-class ClassicLocale {
+/// While it exists, the global C++ locale writes numbers with a point and without groups:
+/// SentencePiece reads its settings by it. Where it does so anyway, nothing changes. The C locale
+/// stays as it is.
+class PlainNumbers {
  public:
-  ClassicLocale() : before_(std::locale::global(std::locale::classic())) {}
-  ~ClassicLocale() { std::locale::global(before_); }
-  ClassicLocale(const ClassicLocale&) = delete;
-  ClassicLocale& operator=(const ClassicLocale&) = delete;
+  PlainNumbers() {
+    const auto& numbers = std::use_facet<std::numpunct<char>>(std::locale());
+    if (numbers.decimal_point() == '.' && numbers.grouping().empty()) return;
+    lock_ = std::unique_lock(one_at_a_time());
+    before_ = std::locale();
+    std::locale::global(std::locale(before_, new std::numpunct<char>));
+  }
+  ~PlainNumbers() {
+    if (!lock_) return;
+    const std::string of_c = std::setlocale(LC_ALL, nullptr);
+    std::locale::global(before_);  // sets the C locale to one of the same name, if it has one
+    std::setlocale(LC_ALL, of_c.c_str());
+  }
+  PlainNumbers(const PlainNumbers&) = delete;
+  PlainNumbers& operator=(const PlainNumbers&) = delete;
 
  private:
+  static std::mutex& one_at_a_time() {
+    static std::mutex mutex;
+    return mutex;
+  }
+  std::unique_lock<std::mutex> lock_;
   std::locale before_;
 };
 
@@ -152,7 +171,7 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line,
       {"hard_vocab_limit", "false"},
       {"character_coverage", small ? "1.0" : "0.9995"},
       {"max_sentence_length", std::to_string(training.max_line_bytes)}};
-  const ClassicLocale numbers_have_points;
+  const PlainNumbers plain_numbers;
   std::string model;
   for (int size = training.size;;) {
     settings["vocab_size"] = std::to_string(size);
