@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "text/spans.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <cstdint>
