@@ -61,10 +61,8 @@ constexpr OptionalEnd optional_ends[] = {
     {" caption colgroup ", " colgroup tr tbody thead tfoot ", " table "},
     {" p ",
      " address article aside blockquote center details dialog dir div dl fieldset figcaption "
-     "figure "
-     "footer form h1 h2 h3 h4 h5 h6 header hgroup hr li main menu nav ol p pre search section "
-     "table "
-     "td th dt dd ul ",
+     "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr li main menu nav ol p pre search "
+     "section table td th dt dd ul ",
      " address article aside blockquote body center details dialog dir div dl fieldset figcaption "
      "figure footer form header hgroup html li main menu nav ol search section table td th dt dd "
      "ul "}};

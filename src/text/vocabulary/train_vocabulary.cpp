@@ -9,6 +9,7 @@
 #include <clocale>
 #include <locale>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -103,34 +104,35 @@ int pieces_needed(const std::string& message) {
   return needed;
 }
 
-/// While it exists, the global C++ locale writes numbers with a point and without groups:
+/// While one exists, the global C++ locale writes numbers with a point and without groups:
 /// SentencePiece reads its settings by it. Where it does so anyway, nothing changes. The C locale
 /// stays as it is.
 class PlainNumbers {
  public:
   PlainNumbers() {
-    const auto& numbers = std::use_facet<std::numpunct<char>>(std::locale());
+    const std::lock_guard lock(mutex_);
+    if (objects_++ > 0) return;
+    const std::locale now;
+    const auto& numbers = std::use_facet<std::numpunct<char>>(now);
     if (numbers.decimal_point() == '.' && numbers.grouping().empty()) return;
-    lock_ = std::unique_lock(one_at_a_time());
-    before_ = std::locale();
-    std::locale::global(std::locale(before_, new std::numpunct<char>));
+    before_ = now;
+    std::locale::global(std::locale(now, new std::numpunct<char>));
   }
   ~PlainNumbers() {
-    if (!lock_) return;
+    const std::lock_guard lock(mutex_);
+    if (--objects_ > 0 || !before_) return;
     const std::string of_c = std::setlocale(LC_ALL, nullptr);
-    std::locale::global(before_);  // sets the C locale to one of the same name, if it has one
+    std::locale::global(*before_);  // sets the C locale to one of the same name, if it has one
     std::setlocale(LC_ALL, of_c.c_str());
+    before_.reset();
   }
   PlainNumbers(const PlainNumbers&) = delete;
   PlainNumbers& operator=(const PlainNumbers&) = delete;
 
  private:
-  static std::mutex& one_at_a_time() {
-    static std::mutex mutex;
-    return mutex;
-  }
-  std::unique_lock<std::mutex> lock_;
-  std::locale before_;
+  static inline std::mutex mutex_;
+  static inline int objects_ = 0;
+  static inline std::optional<std::locale> before_;  // where it was changed
 };
 
 }  // namespace
