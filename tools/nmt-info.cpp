@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   return app::run_tool(argc, argv, settings, [&] {
     app::note_given(spec, settings);
     if (spec.architectures) {
+      app::refuse_settings_of_models(settings);
       if (!app::dump_if_asked(settings)) app::print(app::architectures(spec));
       return ExitStatus::ok;
     }

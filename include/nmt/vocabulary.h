@@ -14,7 +14,7 @@ namespace nmt {
 struct VocabularyTraining {
   int size = 8000;                     ///< pieces, <unk>, <s> and </s> included
   std::int64_t max_lines = 2'000'000;  ///< evenly spaced lines to learn from
-  std::size_t max_line_bytes = 4096;   ///< longer lines are skipped
+  std::size_t max_line_bytes = 4096;   ///< longer lines are skipped; at most 16,383
 };
 
 /// A SentencePiece model (Kudo & Richardson 2018): raw text to piece ids and back. Ids: <unk> 0,

@@ -62,6 +62,8 @@ class AsyncResult(Generic[Result]):
     def result(self, timeout: float | None = None) -> Result:
         """Waits for the result. Raises what the call raised, or TimeoutError. Ctrl-C stops the
         call after the current batch."""
+        if timeout is not None:
+            timeout = number("timeout", timeout)
         try:
             return self._call.result(timeout)[self._index]
         except KeyboardInterrupt:

@@ -21,6 +21,9 @@ Result = TypeVar("Result")
 OTHER_NAMES = {"batch-size": "mini-batch", "beam": "beam-size", "devices": "device",
                "threads": "cpu-threads"}
 
+#: The largest integer of an option.
+LARGEST = 2**31 - 1
+
 #: Options that take a list.
 LISTS = frozenset({"dim-vocabs", "lr-decay-start", "optimizer-params", "preserve", "rnmt-schedule",
                    "shortlist", "valid-metrics", "weights"})
@@ -54,7 +57,7 @@ def items_of(name: str, values: Any, expected: str = "a list of str") -> Iterabl
 
 
 def integer(name: str, value: Any, low: int, default: int | None = None) -> int:
-    """An integer of at least `low`. None: the default, if there is one."""
+    """An integer from `low` to LARGEST. None: the default, if there is one."""
     if value is None and default is not None:
         return default
     try:
@@ -63,6 +66,8 @@ def integer(name: str, value: Any, low: int, default: int | None = None) -> int:
         number = low - 1
     if number < low or isinstance(value, bool):
         raise invalid(name, value, f"an integer of at least {low}")
+    if number > LARGEST:
+        raise invalid(name, value, f"an integer of at most {LARGEST}")
     return number
 
 

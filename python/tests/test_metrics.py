@@ -89,7 +89,7 @@ def test_errors():
     for metric, name, values in ((nmt.bleu, "lowercase", ("yes", 2)),
                                  (nmt.bleu, "tokenize", (None, ["13a"])),
                                  (nmt.bleu, "smooth_value", ("1", True, -1, float("nan"))),
-                                 (nmt.chrf, "char_order", ("6", True, 0, 2.0)),
+                                 (nmt.chrf, "char_order", ("6", True, 0, 2.0, 2**40)),
                                  (nmt.chrf, "beta", (True, 2.0, -1)),
                                  (nmt.ter, "case_sensitive", ("no",))):
         for value in values:

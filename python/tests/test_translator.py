@@ -205,6 +205,8 @@ def test_closing(model, lines):
         stream = translator.translate_iterable(lines)
         calls = translator.translate_batch(lines, asynchronous=True)
     assert [each.result(60).hypotheses[0] for each in calls] == expected
+    with pytest.raises(nmt.UsageError, match="^timeout='5'; expected a number of at least 0"):
+        calls[0].result("5")
     assert texts(stream) == expected
     for call in (lambda: translator.translate_batch(lines), lambda: translator.context_sentences,
                  lambda: translator.translate_batch(lines, asynchronous=True),

@@ -40,7 +40,7 @@ class Check:
     def tool(self, name):
         """ncu or compute-sanitizer, or None."""
         if self.options.tools:
-            return shutil.which(name, path=self.options.tools)
+            return shutil.which(name, path=str(self.options.tools))
         if self.options.emulated:
             return None  # they need a GPU
         return tools.find(name)
@@ -126,9 +126,9 @@ def options():
     parser.add_argument("--only", type=int, choices=sorted(parts.PARTS), help="one part (default: all)")
     parser.add_argument("--limit", type=arguments.number(0), default=0, help="seconds of each part, after which it stops and can be continued (default: none)")
     parser.add_argument("--out", type=arguments.new_folder, default=pathlib.Path("gpu-check"), help="folder of the reports (%(default)s)")
-    parser.add_argument("--previous", type=pathlib.Path, help="folder with the reports of earlier calls, if not --out")
+    parser.add_argument("--previous", type=arguments.folder, help="folder with the reports of earlier calls, if not --out")
     parser.add_argument("--data", type=arguments.folder, help="a folder with Multi30k; data/multi30k in the build directory or $NMT_DATA/multi30k when not given")
-    parser.add_argument("--tools", help="folder with ncu and compute-sanitizer (default: the path, /usr/local/cuda/bin and /opt/nvidia/nsight-compute)")
+    parser.add_argument("--tools", type=arguments.folder, help="folder with ncu and compute-sanitizer (default: the path, /usr/local/cuda/bin and /opt/nvidia/nsight-compute)")
     parser.add_argument("--quick", action="store_true", help="fewer updates and shorter benchmarks")
     parser.add_argument("--updates", type=arguments.whole(), help="updates of each training")
     parser.add_argument("--again", action="store_true", help="repeat the steps that failed")

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Cleans parallel text: removes unsuitable pairs of lines; the order is kept.
 
-    scripts/data/clean_corpus.py SOURCE TARGET OUT_SOURCE OUT_TARGET [options]     several inputs: SOURCE and TARGET may be comma lists
+    scripts/data/clean_corpus.py SOURCE TARGET OUT_SOURCE OUT_TARGET [options]
+
+SOURCE and TARGET may be lists with commas, for several inputs.
 
 Lines are normalized: invalid UTF-8 and control characters are removed, white space is collapsed to
 single spaces, Unicode is composed (NFC). A pair is removed when a side is empty; both sides are equal

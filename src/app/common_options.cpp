@@ -9,7 +9,7 @@ namespace nmt::app {
 namespace {
 
 config::Option output(std::string* path, std::string help, const char* metavar) {
-  return config::Option("output", path, std::move(help)).alias({"o"}).meta(metavar);
+  return config::Option("output", path, std::move(help)).alias({"o"}).meta(metavar).written();
 }
 
 }  // namespace

@@ -47,16 +47,17 @@ std::vector<config::Option> fields(EnsembleSpec& spec) {
     return spec.models.size() == 1 && spec.language_model.empty() ? "there is one model" : "";
   };
   return config::in_group(
-      "files", {Option("model", &spec.models, "model directory, or several for an ensemble")
-                    .alias({"m", "models"})
-                    .meta("DIR..."),
-                Option("weights", &spec.weights, "weight of each model, above 0")
-                    .unset_means("equal weights")
-                    .meta("W...")
-                    .idle_when(alone),
-                Option("ensemble", &spec.combination,
-                       "averaged quantity: log-probabilities (geometric mean) or probabilities")
-                    .idle_when(alone)});
+      "files",
+      {Option("model", &spec.models, "model directory, or several for an ensemble")
+           .alias({"m", "models"})
+           .meta("DIR..."),
+       Option("weights", &spec.weights, "weight of each model, above 0")
+           .unset_means("equal weights")
+           .meta("W...")
+           .idle_when([&spec] { return spec.models.size() == 1 ? "there is one model" : ""; }),
+       Option("ensemble", &spec.combination,
+              "averaged quantity: log-probabilities (geometric mean) or probabilities")
+           .idle_when(alone)});
 }
 
 std::vector<config::Option> fusion_fields(EnsembleSpec& spec) {

@@ -43,7 +43,7 @@ std::string make_page(std::string_view template_name, const nlohmann::ordered_js
 }
 
 std::string json_text(const nlohmann::ordered_json& data) {
-  return data.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return dump_json(data, 1) + "\n";
 }
 
 PageOutput::PageOutput(const std::string& page, const std::string& json) : page_(page) {

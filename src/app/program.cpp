@@ -26,9 +26,7 @@
 namespace nmt::app {
 namespace {
 
-int tell(ExitStatus status, std::string message) {
-  for (char& c : message)
-    if (c == '\n') c = ' ';
+int tell(ExitStatus status, const std::string& message) {
   log::status("");
   log::error("{}", message);
   return static_cast<int>(status);
@@ -114,11 +112,11 @@ int run(const std::function<int()>& body, const std::function<void()>& on_error,
 }
 
 // A file opened where a standard descriptor is closed would take its number, and messages would be
-// written into it.
+// written into it. Results for a closed standard output stay an error.
 void occupy_standard_descriptors() {
-  int descriptor = 0;
-  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = ::open("/dev/null", O_RDWR);
-  if (descriptor >= 0) ::close(descriptor);
+  for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor)
+    if (::fcntl(descriptor, F_GETFD) < 0)
+      ::open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_RDWR);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include "autograd/parameter.h"
 #include "autograd/probe.h"
-#include "core/flush_subnormals.h"
+#include "core/math/flush_subnormals.h"
 #include "tensor/context.h"
 #include "tensor/rounded.h"
 

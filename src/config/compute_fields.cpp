@@ -8,7 +8,7 @@ std::vector<Option> list(ComputeSpec& s) {
       "compute",
       {
           Option("device", &s.device,
-                 "cpu, cuda, cuda:N (N-th GPU, from 0) or auto (GPU if available)")
+                 "cpu, cuda, cuda:N or N (N-th GPU, from 0), or auto (GPU if available)")
               .alias({"d", "devices"})
               .with_form(Form::device)
               .meta("DEVICE")

@@ -37,7 +37,7 @@ std::vector<Option> shape(ModelSpec& s) {
 #include "config/enums/unit_options.def"
 #undef NMT_UNIT_OPTION
           Option("positions", &s.positions,
-                 "elstm1, elstm2: trained position vectors; 0: max-length, or bptt")
+                 "elstm1, elstm2: trained position vectors; 0: max-length, or 1 in language models")
               .range(0, 1000000)
               .kept_by_resume(),
           Option("state-heads", &s.state_heads,
@@ -92,6 +92,10 @@ std::vector<Option> shape(ModelSpec& s) {
           Option("tied-embeddings", &s.tied_embeddings,
                  "one matrix for target embedding and softmax")
               .otherwise_chosen("on")
+              .idle_when([&s] {
+                return s.tied_embeddings_all && !s.tied_embeddings ? "tied-embeddings-all is true"
+                                                                   : "";
+              })
               .kept_by_resume(ties),
           Option("tied-embeddings-src", &s.tied_embeddings_src,
                  "one matrix for source and target embedding; needs a joint vocabulary")

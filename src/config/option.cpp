@@ -169,6 +169,10 @@ Option Option::never_dumped() && {
   dumped = false;
   return std::move(*this);
 }
+Option Option::written() && {
+  writes = true;
+  return std::move(*this);
+}
 Option Option::spreads_to(std::vector<std::string> names, const char* ending, int element) && {
   sets = std::move(names);
   suffix = ending;
@@ -294,6 +298,11 @@ std::string expected(const Option& option) {
                              [&](const EnumTarget&) { return word(); },
                              [&](double*) { return number("a number"); },
                              [&](std::vector<double>*) { return number("a number"); },
+                             [&](std::uint64_t*) -> std::string {
+                               return std::isfinite(option.min) || std::isfinite(option.max)
+                                          ? number("an integer")
+                                          : "an integer from 0 to 18446744073709551615";
+                             },
                              [&](auto*) { return number("an integer"); }},
                     option.target);
 }

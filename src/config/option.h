@@ -75,13 +75,15 @@ struct Option {
   int item = -1;       ///< index of the list element that it sets; -1: the whole value
   Role role = Role::procedure;
   bool per_rank = false;  ///< may differ between the ranks of a training
+  bool writes = false;    ///< names a file that is written, so it cannot be a configuration
   /// A resumed training keeps the previous value unless one of these options is set; empty: it
   /// takes the new value.
   std::vector<std::string> kept_unless;
   ChangeRule change_rule;
   IdleRule idle_rule;
   /// Options that exclude this one. Both in the same place are an error; otherwise the one given
-  /// later sets the other to `off`, unless its own value is `off`.
+  /// later sets the other to `off`; where its own value is `off`, only if the other has its
+  /// default.
   std::vector<std::string> excludes;
   std::string off;
   /// The option's name among the validation options of nmt-train; empty: it is not one of them.
@@ -95,6 +97,7 @@ struct Option {
   Option meta(const char* text) &&;
   Option chosen_by_default() &&;
   Option unset_means(const char* text) &&;
+  Option written() &&;
   Option otherwise_chosen(std::string rule) &&;
   Option never_dumped() &&;
   Option spreads_to(std::vector<std::string> names, const char* ending = "", int element = -1) &&;

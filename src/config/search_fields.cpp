@@ -13,7 +13,9 @@ std::vector<Option> list(SearchSpec& s) {
               .alias({"b", "beam"})
               .range(1, 1024)
               .in_validation(),
-          Option("normalize", &s.normalize, "exponent A of score / length^A")
+          Option("normalize", &s.normalize,
+                 "exponent A of score / length^A; 0, if given, also turns the default "
+                 "length-penalty off")
               .alias({"n"})
               .range(0, 100)
               .value_alone("1")

@@ -3,6 +3,7 @@
 #include "config/messages/nearest.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace nmt::config {
 
@@ -212,7 +213,27 @@ void Settings::read(const std::vector<std::string>& arguments) {
   find("config")->level = config_files_.empty() ? 0 : files_ + 1;
   hand_on_shorthands();
   settle_exclusions();
+  keep_configurations();
   if (quiet_) log_level_ = "warn";
+}
+
+// A configuration is no output.
+void Settings::keep_configurations() const {
+  const auto is_regular = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(path, error);
+  };
+  for (const Entry& entry : entries_) {
+    if (!entry.option.writes) continue;
+    for (const std::string& output : values(entry.option))
+      for (const std::string& file : config_files_) {
+        std::error_code error;
+        if (is_regular(output) && is_regular(file) &&
+            std::filesystem::equivalent(output, file, error))
+          fail(ExitStatus::usage, "{}: {} is a configuration file; name another file",
+               entry.option.name, output);
+      }
+  }
 }
 
 // A shorthand sets options that are not set in the same place or a later one. Setting the whole
@@ -248,8 +269,8 @@ void Settings::hand_on_shorthands() {
 }
 
 // Of two options that exclude each other, the one given later (in the order of files and command
-// line) switches the other off, unless its own value is `off`. check(spec) reports both in one
-// place.
+// line) switches the other off; where its own value is `off`, only if that has its default.
+// check(spec) reports both in one place.
 void Settings::settle_exclusions() {
   for (const Entry& later : entries_)
     for (const std::string& name : later.option.excludes) {

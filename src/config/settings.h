@@ -143,6 +143,7 @@ class Settings {
   void place_positionals(const std::vector<std::string>& loose, std::vector<Word>& words);
   void hand_on_shorthands();
   void settle_exclusions();
+  void keep_configurations() const;
 
   std::string program_, usage_, summary_;
   std::vector<Entry> entries_;

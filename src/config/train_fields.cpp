@@ -84,12 +84,15 @@ std::vector<Option> learning_rate(TrainSpec& s) {
     return only_stalls ? no_validations(s) : "";
   };
   const IdleRule no_start = [&s, no_decay, no_stalls]() -> std::string {
-    const bool has_idle_number = s.lr_decay_strategy == DecayStrategy::epoch &&
-                                 s.lr_decay_start.size() > 1 &&
-                                 s.lr_decay_start[1] != TrainSpec().lr_decay_start[1];
     for (const std::string& why : {no_decay(), no_stalls()})
       if (!why.empty()) return why;
-    return has_idle_number ? "its second number: lr-decay-strategy is epoch" : "";
+    if (s.lr_decay_start.size() < 2) return "";
+    const auto& usual = TrainSpec().lr_decay_start;
+    if (s.lr_decay_strategy == DecayStrategy::epoch && s.lr_decay_start[1] != usual[1])
+      return "its second number: lr-decay-strategy is epoch";
+    if (s.lr_decay_strategy == DecayStrategy::stalled && s.lr_decay_start[0] != usual[0])
+      return "its first number: lr-decay-strategy is stalled";
+    return "";
   };
   return {
       Option("learn-rate", &s.learn_rate, "peak learning rate")
@@ -105,7 +108,8 @@ std::vector<Option> learning_rate(TrainSpec& s) {
                        ? "schedule rnmt+ has its own warm-up"
                        : "";
           }),
-      period("lr-decay-inv-sqrt", &s.lr_decay_inv_sqrt, "start of the inverse square root decay")
+      period("lr-decay-inv-sqrt", &s.lr_decay_inv_sqrt,
+             "start of the inverse square root decay; 0: no decay")
           .unset_means("end of warm-up")
           .idle_when(unless_schedule(RateSchedule::inv_sqrt)),
       Option("rnmt-schedule", &s.rnmt_schedule,
@@ -159,7 +163,7 @@ std::vector<Option> schedule(TrainSpec& s) {
       period("disp-freq", &s.disp_freq, "progress log interval").chosen_by_default(),
       period("save-freq", &s.save_freq, "checkpoint interval").chosen_by_default(),
       Option("keep-last", &s.keep_last, "latest checkpoints to keep").range(1, 100000),
-      Option("keep-best", &s.keep_best, "additional best checkpoints to keep")
+      Option("keep-best", &s.keep_best, "best checkpoints to keep, which may be among the latest")
           .range(0, 100000)
           .value_alone("1")
           .idle_when(without_validations(s, &TrainSpec::keep_best)),

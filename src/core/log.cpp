@@ -1,5 +1,6 @@
 #include "core/log.h"
 
+#include "core/error.h"
 #include "core/log_handler.h"
 
 #include <atomic>
@@ -62,13 +63,14 @@ void set_handler(std::function<void(Level, std::string_view)> function) {
 void line(Level level, std::string_view text) {
   if (level < threshold) return;
   const char* prefix = level == Level::warn ? "warning: " : level == Level::error ? "error: " : "";
+  const std::string shown = one_line(std::string(text));
   const std::lock_guard lock(mutex);
   if (handler) {
-    handler(level, fmt::format("{}{}", line_prefix, text));
+    handler(level, fmt::format("{}{}", line_prefix, shown));
     return;
   }
   write_all(fmt::format("{}{}{}{}\n{}", shown_status.empty() ? "" : erase, prefix, line_prefix,
-                        text, shown_status));
+                        shown, shown_status));
 }
 
 void status(std::string_view text) {

@@ -15,8 +15,8 @@ Level level();
 /// Prefix of every line, for example "rank 1: ". Default: empty.
 void set_prefix(std::string_view name);
 
-/// Writes one line to standard error with a single write(), so that lines of different threads do
-/// not mix. Warnings and errors are prefixed with their level.
+/// Writes one_line() of a text to standard error with a single write(), so that lines of different
+/// threads do not mix. Warnings and errors are prefixed with their level.
 void line(Level level, std::string_view text);
 
 /// Shows a progress line below the log, replacing the previous one; "" removes it. It is cut to the

@@ -24,3 +24,11 @@ extern template class nlohmann::basic_json<>;
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;
 NMT_JSON_TEMPLATES(extern, nlohmann::json)
 NMT_JSON_TEMPLATES(extern, nlohmann::ordered_json)
+
+namespace nmt {
+
+/// The text of a JSON value with a level of `indent` spaces. Bytes that are no UTF-8, which file
+/// names may have, become U+FFFD.
+std::string dump_json(const nlohmann::ordered_json& json, int indent);
+
+}  // namespace nmt

@@ -1,7 +1,7 @@
 #include "core/thread_pool.h"
 
 #include "core/error.h"
-#include "core/flush_subnormals.h"
+#include "core/math/flush_subnormals.h"
 
 #include <algorithm>
 #include <atomic>

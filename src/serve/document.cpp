@@ -38,6 +38,33 @@ std::vector<TextPart> with_whole_spans(std::vector<TextPart> parts) {
   return result;
 }
 
+bool is_html_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
+}
+
+// As in browsers, one line end within a text, and the white space around it, is a space. Blank
+// lines stay, so that plain text sent as HTML keeps its paragraphs, and so does the white space at
+// both ends.
+std::string unwrapped(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    if (!is_html_space(text[at])) {
+      result += text[at++];
+      continue;
+    }
+    std::size_t end = at;
+    int lines = 0;
+    for (; end < text.size() && is_html_space(text[end]); ++end)
+      lines += text[end] == '\n' || (text[end] == '\r' && !text.substr(end + 1).starts_with('\n'));
+    if (lines == 1 && at > 0 && end < text.size())
+      result += ' ';
+    else
+      result += text.substr(at, end - at);
+    at = end;
+  }
+  return result;
+}
+
 }  // namespace
 
 Document::Document(std::string_view text, TextFormat format, const std::string& language,
@@ -60,7 +87,10 @@ void Document::add_html(std::string_view html, const std::string& language,
                         std::size_t max_characters) {
   for (HtmlPart& part : split_html(html)) {
     std::vector<TextPart> texts;
-    if (part.is_text) texts = split_sentences(decode_html(part.source), language, max_characters);
+    if (part.is_text) {
+      const std::string text = decode_html(part.source);
+      texts = split_sentences(part.keeps_lines ? text : unwrapped(text), language, max_characters);
+    }
     if (std::none_of(texts.begin(), texts.end(), [](const TextPart& t) { return t.translate; })) {
       pieces_.push_back({std::move(part.source), false, false});
       continue;

@@ -32,6 +32,9 @@ std::string lower(std::string_view text) {
 bool is_raw_text(std::string_view element) {  // ends at its own end tag alone
   return element == "script" || element == "style";
 }
+bool is_preformatted(std::string_view element) {
+  return element == "pre" || element == "textarea" || element == "listing";
+}
 bool is_hidden(std::string_view element) {
   for (const std::string_view name :
        {"code", "kbd", "samp", "var", "svg", "math", "template", "keep"})
@@ -338,12 +341,13 @@ bool is_unresolved(std::string_view text, std::size_t at) {
 std::vector<HtmlPart> split_html(std::string_view html) {
   const std::size_t last_close = html.rfind('>');
   std::vector<HtmlPart> parts;
+  int preformatted = 0;  // such elements that are open
   const auto add = [&](std::string_view source, bool is_text) {
     if (source.empty()) return;
     if (!parts.empty() && parts.back().is_text == is_text)
       parts.back().source += source;
     else
-      parts.push_back({std::string(source), is_text});
+      parts.push_back({std::string(source), is_text, is_text && preformatted > 0});
   };
   std::size_t text = 0;  // where the present text begins
   for (std::size_t at = 0; (at = html.find('<', at)) != std::string_view::npos;) {
@@ -353,10 +357,13 @@ std::vector<HtmlPart> split_html(std::string_view html) {
       continue;
     }
     std::size_t end = markup.end;
-    if (!markup.closes && !markup.is_empty && (markup.untranslated || is_hidden(markup.element)))
-      end = end_of_element(html, end, markup.element, last_close);
+    const bool skips =
+        !markup.closes && !markup.is_empty && (markup.untranslated || is_hidden(markup.element));
+    if (skips) end = end_of_element(html, end, markup.element, last_close);
     add(html.substr(text, at - text), true);
     add(html.substr(at, end - at), false);
+    if (!skips && is_preformatted(markup.element))
+      preformatted = std::max(preformatted + (markup.closes ? -1 : 1), 0);
     at = text = end;
   }
   add(html.substr(text), true);

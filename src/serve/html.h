@@ -9,7 +9,8 @@ namespace nmt::serve {
 /// A part of an HTML text, as it stands there.
 struct HtmlPart {
   std::string source;
-  bool is_text = false;  ///< to translate; else tags, comments and what no reader sees as text
+  bool is_text = false;      ///< to translate; else tags, comments and what no reader sees as text
+  bool keeps_lines = false;  ///< text of pre, textarea or listing: line ends show
   bool operator==(const HtmlPart&) const = default;
 };
 

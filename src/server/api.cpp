@@ -167,15 +167,12 @@ void Api::route(const CallPtr& call) {
 }
 
 void Api::admit(const CallPtr& call, const RequestFields& fields) {
-  std::string client = call->request->client;
-  if (!keys_.empty()) {
-    const std::string key = fields.text("api_key").value_or("");
-    if (key.empty()) throw RequestError{403, "this server needs an API key; ask its operator"};
-    bool known = false;
-    for (const std::string& each : keys_) known |= same_secret(key, each);
-    if (!known) throw RequestError{403, "Invalid API key"};
-    client = "key " + key;
-  }
+  const std::string key = keys_.empty() ? "" : fields.text("api_key").value_or("");
+  bool known = keys_.empty();
+  for (const std::string& each : keys_) known |= same_secret(key, each);
+  // Requests without a valid key count for their address, so that keys cannot be guessed at any
+  // speed.
+  const std::string client = known && !keys_.empty() ? "key " + key : call->request->client;
   if (const int wait = rate_limit_.take(client); wait > 0) {
     HttpResponse response = error_response(
         429, fmt::format("too many requests; this server takes {} per minute and client",
@@ -183,6 +180,9 @@ void Api::admit(const CallPtr& call, const RequestFields& fields) {
     response.headers.emplace_back("Retry-After", fmt::format("{}", wait));
     throw response;
   }
+  if (!known && key.empty())
+    throw RequestError{403, "this server needs an API key; ask its operator"};
+  if (!known) throw RequestError{403, "Invalid API key"};
   if (draining_) throw overloaded("the server is shutting down");
 }
 

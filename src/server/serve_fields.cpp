@@ -29,8 +29,9 @@ std::vector<Option> limit_fields(Limits& limits) {
               "alternatives of a request; auto: beam-size - 1, at most 3")
            .range(0, 63)
            .chosen_by_default(),
-       Option("requests-per-minute", &limits.requests_per_minute,
-              "requests of a client per minute; 0: unlimited")
+       Option(
+           "requests-per-minute", &limits.requests_per_minute,
+           "translations and detections per minute of an address, or of an API key; 0: unlimited")
            .range(0, 1e6),
        Option("request-timeout", &limits.request_timeout, "seconds until a translation is given up")
            .range(0.01, 86400),

@@ -5,6 +5,7 @@
 #include "core/number_text.h"
 #include "eval/labels.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -45,6 +46,19 @@ void require_known_labels(const std::string& file, std::span<const std::string> 
          "{}: the model does not have the labels of {}; it cannot learn new labels: take them out "
          "of the text, or {}",
          file, described(unknown, labeled, ""), start_anew);
+}
+
+void require_an_example_of_known_labels(const std::string& file, std::span<const std::string> known,
+                                        std::span<const std::string> lines,
+                                        std::string_view example) {
+  const bool has_one = std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return unknown_labels(known, {&line, 1}, true).empty();
+  });
+  if (!has_one)
+    fail(ExitStatus::data,
+         "{}: every {} has a label that the training text does not have, so there is no "
+         "cross-entropy to validate with; is it the development set of this text?",
+         file, example);
 }
 
 }  // namespace nmt

@@ -17,4 +17,10 @@ void require_known_labels(const std::string& file, std::span<const std::string> 
                           std::span<const std::string> lines, std::string_view labeled,
                           std::string_view start_anew);
 
+/// Fails if no example of a development file has only labels that the model has: its cross-entropy
+/// would be that of nothing. `example`: "sentence", "text".
+void require_an_example_of_known_labels(const std::string& file, std::span<const std::string> known,
+                                        std::span<const std::string> lines,
+                                        std::string_view example);
+
 }  // namespace nmt

@@ -48,6 +48,16 @@ void require_utf8(std::string_view begin, std::string_view name) {
       fail(ExitStatus::data, "{}: {}: {}", name, format.name, format.remedy);
 }
 
+void LineNotes::add(const LineNotes& later, std::int64_t before) {
+  for (Note LineNotes::*const kind : {&LineNotes::byte_order_mark, &LineNotes::carriage_return,
+                                      &LineNotes::invalid_utf8, &LineNotes::nul}) {
+    Note& note = this->*kind;
+    const Note& more = later.*kind;
+    if (note.lines == 0 && more.lines > 0) note.first = before + more.first;
+    note.lines += more.lines;
+  }
+}
+
 std::vector<std::string> LineNotes::messages(std::string_view name) const {
   std::vector<std::string> all;
   const auto tell = [&](const Note& note, std::string_view what) {

@@ -27,6 +27,9 @@ struct LineNotes {
   };
   Note byte_order_mark, carriage_return, invalid_utf8, nul;
 
+  /// Adds the notes on a text that follows on `before` lines.
+  void add(const LineNotes& later, std::int64_t before);
+
   /// One message per kind, for example "NAME: line 7 and 2 more had invalid UTF-8, ..."; empty when
   /// there was no irregularity.
   std::vector<std::string> messages(std::string_view name) const;

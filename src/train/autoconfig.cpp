@@ -55,8 +55,10 @@ bool choose_positions(ModelSpec& model, int usual) {
 }
 
 bool choose_positions(ModelSpec& model, const DataSpec& data) {
+  // The windows of a language model continue a text, so that their steps have no position in a
+  // sentence: rows that only the first window reads would hardly be trained.
   const bool reads_windows = model.task == Task::language_model;
-  return choose_positions(model, reads_windows ? model.language_model.bptt : data.max_length);
+  return choose_positions(model, reads_windows ? 1 : data.max_length);
 }
 
 bool choose_unit(const CorpusSize& size, ModelSpec& model) {

@@ -55,6 +55,16 @@ TEST(Rng, moments) {
   for (const int count : counts) EXPECT_NEAR(count, n / 10, 500);
 }
 
+TEST(Error, message_is_one_line) {
+  EXPECT_EQ(one_line("a\tb\r\nc\x1b[31m\x7f\u00fc"), "a b  c?[31m?\u00fc");
+  try {
+    fail(ExitStatus::data, "{}: damaged", "two\nlines");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "two lines: damaged");
+  }
+}
+
 TEST(NumberText, groups_and_counts) {
   EXPECT_EQ(grouped(-1234567), "-1,234,567");
   EXPECT_EQ(counted(0, "line"), "0 lines");

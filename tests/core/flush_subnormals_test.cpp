@@ -1,4 +1,4 @@
-#include "core/flush_subnormals.h"
+#include "core/math/flush_subnormals.h"
 
 #include "core/thread_pool.h"
 

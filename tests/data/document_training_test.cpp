@@ -46,7 +46,7 @@ class DocumentTrainingTest : public testing::Test {
     const std::string texts[] = {source, target};
     vocabulary_.emplace(train_vocabulary(
                             2, [&](std::int64_t i) { return std::string_view(texts[i]); },
-                            {.size = 60, .max_line_bytes = 100000}, "test")
+                            {.size = 60, .max_line_bytes = 16383}, "test")
                             .vocabulary);
     spec_.max_length = 200;
     spec_.mini_batch_words = 60;

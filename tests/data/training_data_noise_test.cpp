@@ -40,7 +40,7 @@ TEST_F(TrainingDataTest, NoiseIsDrawnForEachEpoch) {
   const std::string texts[] = {source_, target_, all};
   vocabulary_.emplace(train_vocabulary(
                           3, [&](std::int64_t i) { return std::string_view(texts[i]); },
-                          {.size = 100, .max_line_bytes = 100000}, "test")
+                          {.size = 100, .max_line_bytes = 16383}, "test")
                           .vocabulary);
   noise_ = {0.2, 0.2, 0.3, 0.3};
   spec_.max_length = 100;

@@ -178,6 +178,14 @@ class GpuCheck(unittest.TestCase):
                 self.assertRegex(self.steps(out, part)[step]["result"],
                                  "^not run: (compute-sanitizer|ncu) does not work on this machine: The user does not have permission")  # fmt: skip
 
+    def test_a_tool_that_hangs_ends_the_steps_that_need_it(self):
+        out, hanging = self.folder / "hanging_out", self.folder / "hanging"
+        hanging.mkdir()
+        (hanging / "compute-sanitizer").write_text("#!/bin/sh\nexec sleep 1000\n")
+        (hanging / "compute-sanitizer").chmod(0o755)
+        self.check("--only", 5, "--out", out, "--tools", hanging, "--limit", 10)
+        self.assertIn("does not end within the time of this part", self.steps(out, 5)["racecheck"]["result"])
+
     # On the CPU and with small sizes, since the emulator's speed says nothing; the command lines are those of a GPU but for the device.
     def test_comparisons_with_pytorch(self):
         pythons = [path for path in (pathlib.Path(sys.executable), ROOT / ".venv/bin/python") if path.exists()]

@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
 namespace nmt {
@@ -93,6 +94,33 @@ TEST_F(FacadeTest, several_threads_use_one_translator_and_one_scorer) {
       EXPECT_EQ(found[i], expected_scores) << workers;
     }
   }
+}
+
+// Threads of musl have 128 KiB, those of macOS and of Python's threading.stack_size() may have 256.
+TEST_F(FacadeTest, calling_threads_need_little_stack) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "frames are larger with sanitizers";
+#endif
+  Translator translator(path, {.max_length_factor = 1, .workers = 1, .cpu_threads = 1});
+  Scorer scorer(path, {.workers = 1, .cpu_threads = 1});
+  std::pair<Translator*, Scorer*> both{&translator, &scorer};
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(
+                &thread, &attributes,
+                [](void* given) -> void* {
+                  const auto& [translate, score] =
+                      *static_cast<std::pair<Translator*, Scorer*>*>(given);
+                  translate->translate(lines);
+                  score->score(lines, lines);
+                  return nullptr;
+                },
+                &both),
+            0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  pthread_attr_destroy(&attributes);
 }
 
 // The windows of a call are one document; calls are several.

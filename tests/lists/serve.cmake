@@ -9,6 +9,12 @@ if(NMT_SERVER)
   set_tests_properties(serve PROPERTIES LABELS threads)
 endif()
 
+# The page's readers of files, where node is installed.
+find_program(NMT_NODE NAMES node nodejs)
+if(NMT_SERVER AND NMT_NODE)
+  add_test(NAME serve.files COMMAND ${NMT_NODE} ${CMAKE_CURRENT_SOURCE_DIR}/serve/files_test.js)
+endif()
+
 # The finished program and its web page.
 if(NMT_SERVER)
   add_test(NAME tools.test_serve COMMAND ${NMT_PYTHON}

@@ -53,6 +53,12 @@ with tempfile.TemporaryDirectory() as folder:
     refused(2, ["xml", "text"], ref, "-i", hyp, "-f", "xml")
     refused(2, ["smooth-value"], ref, "-i", hyp, "--smooth-value", "1")
     refused(2, ["two or more systems"], ref, "-i", hyp, "--paired-bs")
+
+    # The scores alone of several systems: a line for each, a column for each metric.
+    code, out, err = run(ref, "-i", hyp, ref, "-m", "bleu", "chrf", "-b", "-w", "3")
+    alone = [run(ref, "-i", system, "-m", metric, "-b", "-w", "3")[1].strip() for system in (hyp, ref) for metric in ("bleu", "chrf")]
+    assert code == 0 and out == "{}\t{}\n{}\t{}\n".format(*alone) and alone[2:] == ["100.000"] * 2, (out, alone)
+    refused(2, ["score-only"], ref, "-i", hyp, ref, "-b", "--paired-bs")
     refused(2, ["exclude"], ref, "-i", hyp, ref, "--paired-bs", "--paired-ar")
     refused(2, ["confidence-n", "1"], ref, "-i", hyp, "--confidence", "--confidence-n", "1")
     for metric, options in (("chrf", ["-lc"]), ("chrf", ["-tok", "intl"]), ("ter", ["-s", "floor"]), ("bleu", ["-cw", "2"]),
@@ -67,8 +73,8 @@ with tempfile.TemporaryDirectory() as folder:
     with open(hyp, "rb") as stream:
         same = file("same", stream.read())
     for kind in ("bs", "ar"):
-        out, err = score(ref, "-i", hyp, same, f"--paired-{kind}", "-f", "text")
-        assert "same is the baseline, line by line: its p says nothing" in err and "*" not in out.split("\n\n")[0], (out, err)
+        code, out, err = run(ref, "-i", hyp, same, f"--paired-{kind}", "-f", "text")
+        assert code == 0 and "same is the baseline, line by line: its p says nothing" in err and "*" not in out.split("\n\n")[0], (out, err)
     refused(2, ["reference"], "-i", hyp)
     refused(3, ["line 1", "fields"], ref, "-i", hyp, "--num-refs", "2")
 

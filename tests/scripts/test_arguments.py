@@ -64,6 +64,8 @@ CASES = [
     ("bench/draw_gates.py memory figure.svg damaged.json", 1, "damaged.json: damaged, or of another version"),
     ("bench/gpu_check.sh none", USAGE, "build: none: No such file"),
     ("bench/gpu_check.sh folder --updates 0", USAGE, "--updates: '0'"),
+    ("bench/gpu_check.sh folder --tools none", USAGE, "--tools: none: No such file"),
+    ("bench/gpu_check.sh folder --previous none", USAGE, "--previous: none: No such file"),
     ("bench/gpu_check.sh folder --out a.en", USAGE, "--out: a.en: is no folder"),
     ("bench/load_server.py build/bin model a.en", USAGE, "model: 'model', expected EN-DE=DIRECTORY"),
     ("bench/load_server.py build/bin en-de=none a.en", USAGE, "model: none: No such file"),

@@ -17,6 +17,7 @@ sys.path[:0] = [str(BENCH), str(BENCH / "gpu")]
 import bench  # noqa: E402
 import goals  # noqa: E402
 import gpu_check  # noqa: E402
+import parts  # noqa: E402
 import predictions  # noqa: E402
 import report  # noqa: E402
 import tools  # noqa: E402
@@ -92,6 +93,15 @@ class Tools(unittest.TestCase):
                 path.chmod(0o755)
             (root / "2026.1.0/no-such-tool").chmod(0o644)  # not a program
             self.assertEqual(tools.find("no-such-tool", root), str(root / "2025.10.0/no-such-tool"))
+
+
+class Sanitized(unittest.TestCase):
+    def test_every_pattern_names_a_test_of_the_gpu(self):
+        for pattern in parts.SANITIZED.split(":"):
+            listed = subprocess.run([PROGRAMS / "cuda_emulated_tests", "--gtest_list_tests", f"--gtest_filter={pattern}"], capture_output=True, text=True, timeout=60)
+            names = [line.split()[0] for line in listed.stdout.splitlines() if line.startswith("  ")]
+            self.assertTrue(names, pattern)
+            self.assertTrue(all(name.startswith("CpuAndCudaAgree/") for name in names), names)
 
 
 class Goals(unittest.TestCase):

@@ -95,6 +95,16 @@ TEST(LineParts, JoinedInTheOrderOfTheLine) {
             "  Hallo {name}, du hast %d neue , 5 Nachrichten.");
 }
 
+TEST(LineParts, WhiteSpaceOfUnicodeStaysAroundText) {
+  const std::string line = "\u3000Hi\u00a0{a}\u2009you \u00a0";
+  const LineParts parts(line, find_spans(line, {.placeholders = true}));
+  std::vector<std::string> sources;
+  for (const LineParts::Part& part : parts.parts)
+    if (part.translate) sources.push_back(part.text);
+  EXPECT_EQ(sources, (std::vector<std::string>{"Hi", "you"}));
+  EXPECT_EQ(parts.join({"Hallo", "du"}), "\u3000Hallo\u00a0{a}\u2009du \u00a0");
+}
+
 TEST(LineParts, TextWithoutLettersIsNotTranslated) {
   const auto is_translated = [](const std::string& text) {
     const std::string line = "{a}" + text + "{b}";

@@ -136,10 +136,11 @@ class Shapes(unittest.TestCase):
         self.translate(ERROR, 400, format="pdf")
         self.answer(ERROR, "POST", "/detect", 400, source="en")
         self.answer(ERROR, "POST", "/suggest", 403, q="a", s="b", source="en", target="de")  # as where suggestions are off
-        limited = Server(self.model, "--api-keys", self.keys, "--requests-per-minute", "1")
+        limited = Server(self.model, "--api-keys", self.keys, "--requests-per-minute", "2")
         try:
             self.translate(ERROR, 403, server=limited)
             self.translate(ERROR, 403, server=limited, api_key="another")
+            self.translate(TRANSLATION, server=limited, api_key="a key")
             self.translate(TRANSLATION, server=limited, api_key="a key")
             self.translate(ERROR, 429, server=limited, api_key="a key")
         finally:

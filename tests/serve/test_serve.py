@@ -414,6 +414,9 @@ class Serve(WithModels):
                                             {"Content-Type": "application/json"})
             self.assertEqual((status, headers["Retry-After"]), (429, "20"))
             self.assertEqual(server.json("/translate", **fields, api_key="key one")[0], 200)
+            # Wrong keys count for the address, so that they cannot be guessed at any speed.
+            self.assertEqual([server.json("/translate", **fields, api_key=f"guess {i}")[0] for i in range(3)], [403, 429, 429])
+            self.assertEqual(server.json("/translate", **fields, api_key="key one")[0], 200)
             self.assertEqual(server.ask("GET", "/languages")[0], 200)
 
     def test_overload(self):

@@ -190,6 +190,20 @@ TEST(Document, TextAroundSentencesStays) {
             "<p>ONE &amp; <b> TWO</b></p>\n<code>three</code>");
 }
 
+TEST(Document, LineEndsWithinHtmlTextAreSpaces) {
+  const auto sentences = [](const char* html) {
+    return Document(html, TextFormat::html, "en", 500).sentences();
+  };
+  EXPECT_EQ(sentences("<p>\n  The lamp\r\n\t is&#32;red\rtoday. It\n  glows.\n</p>"),
+            (Lines{"The lamp is red today.", "It glows."}));
+  EXPECT_EQ(sentences("One\n \n two\n\nthree\fx"), (Lines{"One", "two", "three\fx"}));
+  EXPECT_EQ(sentences("<pre>a b\n<b>c\nd</b></pre>e\nf<textarea>g\nh</textarea></pre>i\nj"),
+            (Lines{"a b", "c", "d", "e f", "g", "h", "i j"}));
+  EXPECT_EQ(sentences("<pre translate=no>a\nb</pre>c\nd"), (Lines{"c d"}));
+  EXPECT_EQ(upper(Document("<p>\n  one\n  two. \n\n three\n</p>", TextFormat::html, "en", 500)),
+            "<p>\n  ONE TWO. \n\n THREE\n</p>");
+}
+
 TEST(Document, MarkedSpansStayWhole) {
   const Document document("See <keep>A. B! \nC?</keep> now. Then.", TextFormat::text, "en", 500);
   EXPECT_EQ(document.sentences(), (Lines{"See <keep>A. B! \nC?</keep> now.", "Then."}));

@@ -131,6 +131,11 @@ with tempfile.TemporaryDirectory() as folder:
     _, err = ok("nmt-train", "--task", "classification", train, "--valid-sets", other, "--model", model + "3", "--after", "1u", *SMALL)
     assert told in err and "cropped" not in err, err
 
+    # Without a text of a known label there is no cross-entropy, which would look like a perfect one.
+    alien = file("alien", lines(("pink", text) for _, text in held))
+    refused(3, [alien, "every text has a label that the training text does not have"], "nmt-train", "--task", "classification", train,
+            "--valid-sets", alien, "--model", os.path.join(folder, "alien.model"), "--after", "1u", *SMALL)
+
     # Training tells how many texts it crops, of both files.
     long_valid = file("long.valid", f"red\t{longest} da\nred\tX red\n")
     _, err = ok("nmt-train", "--task", "classification", train, "--valid-sets", long_valid, "--model", model + "4", "--after", "1u", *SMALL,

@@ -104,6 +104,11 @@ with tempfile.TemporaryDirectory() as folder:
     assert err.count("does not have the labels") == 1 and told in err, (err, told)
     assert "does not have the labels" not in ok("nmt-tag", model, "--evaluate", valid)[1]
 
+    # Without a sentence of known tags there is no cross-entropy, which would look like a perfect one.
+    alien = file("alien.conllu", conllu([[(word, "X") for word, _ in s] for s in held]))
+    refused(3, [alien, "every sentence has a label that the training text does not have"], "nmt-train", "--task", "tagging", train,
+            "--valid-sets", alien, "--model", os.path.join(folder, "alien.model"), "--after", "1u", *SMALL)
+
     # A forward network cannot know the next word; words alone do not tell the kind of unknown ones.
     basic, alone = os.path.join(folder, "basic"), os.path.join(folder, "alone")
     ok("nmt-train", "--task", "tagging", train, "--valid-sets", valid, "--model", basic, "--after", "4e",

@@ -5,6 +5,7 @@ The average is compared with the mean that Python computes in double precision f
 translate as it does, and what does not fit is one line with the right status."""
 import json
 import math
+import os
 import pathlib
 import shutil
 import struct
@@ -116,6 +117,15 @@ class Averages(unittest.TestCase):
         damaged = self.home / "damaged"
         shutil.copytree(self.model, damaged, symlinks=True)
         weights = damaged / "checkpoints/30/model.safetensors"
+        if os.geteuid() == 0:  # root reads all folders
+            closed = self.home / "closed"
+            shutil.copytree(self.model, closed, symlinks=True)
+            (closed / "checkpoints").chmod(0)
+            self.home.chmod(0o755)
+            done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", str(BIN / "nmt-average"), "-m", str(closed), "-o", "x"],
+                                  cwd="/", capture_output=True, text=True)  # fmt: skip
+            (closed / "checkpoints").chmod(0o755)
+            self.assertIn("closed/checkpoints: Permission denied", done.stderr)
         weights.write_bytes(weights.read_bytes()[:-4])
         self.refused(3, "nmt-average", "-m", damaged, "-o", never, says=["30/model.safetensors"])
         self.assertFalse(never.exists())

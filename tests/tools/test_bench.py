@@ -80,6 +80,8 @@ class BenchTest(unittest.TestCase):
         self.assertTrue(len(listed) > 20 and all(re.fullmatch(r"growth/\w+: B \d+ T \d+ H \d+ layers \d+ V \d+", line) for line in listed), listed)
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "bench.csv"
+            self.assertIn("out (list is on)", run("--list", "--out", out, status=2).stderr)
+            self.assertIn("standard output", run("--quick", "--out", "-", "--filter", "nothing", status=2).stderr)
             shown = run("--quick", "--cpu-threads", 1, "--filter", "^optimizer/adam ", "--format", "csv", "--out", out, "--repetitions", 3).stdout
             self.assertIn("median, ms", shown)
             lines = [line for line in out.read_text().splitlines() if not line.startswith("#")]

@@ -183,6 +183,10 @@ class Conversions(unittest.TestCase):
         self.refused(1, "nmt-convert", planted, self.home / "harmed", *check, "--check-sentences", 5,
                      says=("over 30 sentences", "nothing was written"))
         self.assertEqual(sorted(path.name for path in self.home.iterdir()), before)
+        piped = subprocess.run([f'"$0"/nmt-convert -m {planted} -o {self.home}/harmed --check <(cat {check[1]}) <(cat {check[2]}) --check-sentences 5', str(BIN)],
+                               executable="/bin/bash", shell=True, capture_output=True, text=True)  # fmt: skip
+        self.assertEqual(piped.returncode, 1, piped.stderr)
+        self.assertIn("over 30 sentences", piped.stderr)
         self.convert(planted, self.home / "unharmed", "--precision", "bfloat16", *check, "--tolerance", 60)
         self.convert(planted, self.home / "harmed", "--no-check")
         self.assertNotEqual(self.translate(self.home / "harmed"), (self.home / "planted.de").read_bytes())

@@ -2,6 +2,7 @@
 """nmt-info against the papers' totals and against counts by hand, from the files in configs/ and from a model directory.
 Usage: test_info.py BIN_DIR [test names]"""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -325,6 +326,9 @@ class InfoTest(unittest.TestCase):
             self.assertEqual(from_directory["parameters"], from_settings["parameters"])
             self.assertEqual(from_directory["parameters"]["total"], self.stored(folder / "model"))
             self.assertIn("not both", run(folder / "model", "--unit", "gru", status=2).stderr)
+            odd = os.fsdecode(os.fsencode(folder) + b"/m\xff")
+            os.symlink("model", odd)
+            self.assertEqual(json.loads(run(odd, "--json").stdout)["parameters"], from_directory["parameters"])
             self.check_memory_of_the_training(folder, small)
         finally:
             shutil.rmtree(folder)
@@ -383,7 +387,8 @@ class InfoTest(unittest.TestCase):
         self.assertIn(f"{told:,}", run("--config", CONFIGS / "wmt14-en-de-atr.yaml").stdout)
 
     def test_bad_input(self):
-        for args, word in [([], "dim-emb"), (["nowhere"], "nowhere"), (["--config", CONFIGS / "gnmt.yaml", "--dim-emb", "512"], "dim-rnn"),
+        for args, word in [([], "dim-emb"), (["--architectures", "nowhere"], "model (architectures is on)"),
+                           (["--architectures", "--dim-emb", "8"], "dim-emb (architectures is on)"), (["nowhere"], "nowhere"), (["--config", CONFIGS / "gnmt.yaml", "--dim-emb", "512"], "dim-rnn"),
                            (["--config", CONFIGS / "gnmt.yaml", "--context-aware"], "context-aware"),
                            (["--config", CONFIGS / "nosuch.yaml"], "nosuch"), (["--config", CONFIGS / "gnmt.yaml", "--dim-labels", "3"], "dim-labels"),
                            (["--task", "tagging", "--dim-emb", "8", "--dim-rnn", "8", "--enc-depth", "1", "--dim-vocabs", "9"], "dim-labels"),

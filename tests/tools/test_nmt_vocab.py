@@ -66,6 +66,35 @@ class Vocab(unittest.TestCase):
         self.assertEqual(run_small.returncode, 0, run_small.stderr)
         self.assertIn(b"pieces instead of 8000", run_small.stderr)
 
+    def test_lines_as_long_as_sentencepiece_can_train_on(self):
+        long = self.folder / "long.txt"
+        for word in ("x" * 16383, "\u3316" * 5461):  # NFKC makes six letters of U+3316
+            long.write_text(f"{word}\nhello world\n")
+            trained = run("train", long, "--max-line-bytes", 16383, "-s", 40, "-m", self.folder / "long.spm")
+            self.assertEqual((trained.returncode, b"skipped" in trained.stderr), (0, False), trained.stderr)
+        refused = run("train", long, "--max-line-bytes", 16384, "-m", self.folder / "never.spm")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(b"from 1 to 16383", refused.stderr)
+
+    def test_inputs_and_configurations_are_no_outputs(self):
+        text, config = self.folder / "shared.txt", self.folder / "shared.yml"
+        text.write_text("a b\n")
+        with open(text, "rb") as opened:
+            answer = subprocess.run([PROGRAM, "inspect", self.model, "--encode", "-o", text], stdin=opened, capture_output=True)
+        self.assertEqual((answer.returncode, text.read_text()), (2, "a b\n"), answer.stderr)
+        self.assertIn(b"is the input", answer.stderr)
+        config.write_text("encode: true\n")
+        answer = run("inspect", self.model, "--config", config, "-o", config, text=b"a\n")
+        self.assertEqual((answer.returncode, config.read_text()), (2, "encode: true\n"), answer.stderr)
+        self.assertIn(b"is a configuration file", answer.stderr)
+        with open(text, "rb") as opened:  # nothing is read from it
+            self.assertEqual(subprocess.run([PROGRAM, "inspect", self.model, "--pieces", "-o", text], stdin=opened).returncode, 0)
+
+    def test_a_closed_output_is_an_error(self):
+        answer = subprocess.run(f"{PROGRAM} inspect {self.model} --pieces >&-", shell=True, capture_output=True)
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn(b"standard output", answer.stderr)
+
     def test_help(self):
         for arguments in (["--help"], ["train", "--help"], ["inspect", "--help"]):
             answer = run(*arguments)

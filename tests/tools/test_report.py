@@ -173,7 +173,7 @@ class ReportTest(unittest.TestCase):
         shutil.copytree(self.model, noise, symlinks=True)
         (noise / "train.jsonl").write_bytes(b"\xff\xfe\n[]\n{\n")
         for status, args, word in ((2, [], "nmt-report DIR"), (2, [self.root / "none"], "none"), (3, [bare], "train.jsonl"), (3, [odd], "development.json"),
-                                   (3, [noise], "train.jsonl"), (2, [self.model, "--worst", "many"], "many"), (2, [self.model, "-o", self.root], str(self.root)),
+                                   (3, [noise], "train.jsonl"), (2, [self.model, "--worst", "many"], "many"), (2, [self.model, "--json", "-"], "both standard output"), (2, [self.model, "-o", self.root], str(self.root)),
                                    (2, [self.model, "-o", self.root / "none/page.html"], "none/page.html"), (2, [self.model, "--json", self.root / "none/x"], "none/x")):
             with self.subTest(args=[str(a) for a in args]):
                 done = run(*args, status=status)
@@ -208,6 +208,11 @@ class ReportTest(unittest.TestCase):
         shutil.copytree(self.model, damaged, symlinks=True)
         lines = (damaged / "train.jsonl").read_bytes().split(b"\n")
         (damaged / "train.jsonl").write_bytes(b"\n".join([*lines[:3], b'\xff{"event":', *lines[3:-1], b'{"event":"disp']))
+        done = run(damaged)
+        self.assertIn(b"the first is line 4", done.stderr)
+        self.assertEqual(page_data(done.stdout.decode())["displays"], self.report["displays"])
+        deep = b'{"event":"run","updates":20,"x":' + b"[" * 100000 + b"]" * 100000 + b"}"
+        (damaged / "train.jsonl").write_bytes(b"\n".join([*lines[:3], deep, *lines[3:]]))
         done = run(damaged)
         self.assertIn(b"the first is line 4", done.stderr)
         self.assertEqual(page_data(done.stdout.decode())["displays"], self.report["displays"])

@@ -39,6 +39,18 @@ TEST(Period, ReadsMarianNotation) {
     EXPECT_THROW(parse_period(bad, "after"), Error) << bad;
 }
 
+TEST(InverseSquareRoot, ZeroIsNoDecay) {
+  TrainSpec spec;
+  spec.learn_rate = 0.1;
+  spec.schedule = RateSchedule::inv_sqrt;
+  spec.lr_warmup = "2u";
+  spec.lr_decay_inv_sqrt = "0";
+  EXPECT_DOUBLE_EQ(Schedule(spec).rate({1, 0, 0}, {}), 0.05);
+  EXPECT_DOUBLE_EQ(Schedule(spec).rate({8, 0, 0}, {}), 0.1);
+  spec.lr_decay_inv_sqrt = "";
+  EXPECT_DOUBLE_EQ(Schedule(spec).rate({8, 0, 0}, {}), 0.05);
+}
+
 TEST(Period, APlusCountsFromWhereItStands) {
   const Progress done{.updates = 250, .epochs = 2.5, .labels = 4000};
   const auto absolute = [&](const char* text) { return absolute_periods(text, done, "after"); };

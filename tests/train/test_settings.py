@@ -79,7 +79,9 @@ class SettingsTest(TrainingCase):
         for options, said in ((["--gate-init", "none", "--gate-bias", "1"], "gate-bias (gate-init is none)"),
                               (["--gate-init", "chrono", "--gate-bias", "1"], "gate-bias (gate-init is chrono)"),
                               (["--gate-init", "constant", "--gate-steps", "9"], "gate-steps (gate-init is constant)"),
-                              (["--gate-init", "chrono", "--unit", "srn"], "gate-init (gate-init sets no bias of unit srn)")):
+                              (["--gate-init", "chrono", "--unit", "srn"], "gate-init (gate-init sets no bias of unit srn)"),
+                              (["--unit", "mingru", "--bias"], "bias (unit mingru always has one)"),
+                              (["--no-tied-embeddings", "--tied-embeddings-all"], "tied-embeddings (tied-embeddings-all is true)")):
             with self.subTest(said=said):
                 done = self.train("idle", *plain, *options, "--after", "1u", "--no-reload", status=2)
                 self.assertRegex(done.stderr, "options without effect: .*" + re.escape(said))
@@ -104,7 +106,8 @@ class SettingsTest(TrainingCase):
                                 "lr-decay-inv-sqrt (schedule is rnmt+), lr-decay-start (lr-decay is 0)"])
         shutil.copy(self.dir / "m" / "vocab.spm", self.dir / "v.spm")
         done = self.train("v", "--after", "2u", "--vocabs", self.dir / "v.spm", "--no-joint-vocab", "--lr-decay", "0.5", "--lr-decay-start", "2", "1", "--rnmt-schedule", "4", "5", "6", "7")
-        self.assertIn("options without effect: dim-vocabs (vocabs are given), joint-vocab (vocabs are given), rnmt-schedule (schedule is inv-sqrt)\n", done.stderr)
+        self.assertIn("options without effect: dim-vocabs (vocabs are given), joint-vocab (vocabs are given), rnmt-schedule (schedule is inv-sqrt), "
+                      "lr-decay-start (its first number: lr-decay-strategy is stalled)\n", done.stderr)
         dump = self.train("d", "--dump-config").stdout  # every setting, most of them at their defaults
         (self.dir / "c.yml").write_text(dump, encoding="utf-8")
         self.assertNotIn("without effect", run("-c", self.dir / "c.yml", "--model", self.dir / "d", "--after", "2u").stderr)

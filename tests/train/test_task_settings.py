@@ -40,7 +40,7 @@ class TaskSettingsTest(TrainingCase):
         configs = []
         for length in ("50", "80"):
             done = self.train_task("language-model", length, *lm, "--max-length", length)
-            self.assertIn("positions: 8 (chosen: bptt)\n", done.stderr)
+            self.assertIn("positions: 1 (chosen: windows continue a text)\n", done.stderr)
             config = (self.dir / f"language-model {length}" / "config.json").read_text(encoding="utf-8")
             configs.append(config)
         self.assertEqual(*configs)

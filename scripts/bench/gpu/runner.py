@@ -51,7 +51,7 @@ class Runner:
         errors = tempfile.TemporaryFile("w+", errors="replace")
         try:
             process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace",
-                                       env={**self.env, **(env or {})}, cwd=self.work, process_group=0)
+                                       env={**self.env, **(env or {})}, cwd=self.work, start_new_session=True)
         except OSError as error:
             return Done(127, f"{command[0]}: {error.strerror}", 0, False)
         late = threading.Event()

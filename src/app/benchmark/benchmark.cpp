@@ -6,7 +6,7 @@
 #include "app/compute.h"
 #include "core/error.h"
 #include "core/file.h"
-#include "core/flush_subnormals.h"
+#include "core/math/flush_subnormals.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -79,6 +79,8 @@ void run_tables(Bench& bench, const std::string& filter) {
 void benchmark(const BenchmarkSpec& spec, std::FILE* terminal) {
   const FlushSubnormals flush_subnormals;  // as training and search
   Compute compute(spec.compute);
+  if (spec.out == "-")
+    fail(ExitStatus::usage, "out: - is standard output, which has a report already; name a file");
   if (compute.cuda() && !spec.blas.empty())
     fail(ExitStatus::usage, "--blas is for the CPU, not for --device {}", spec.compute.device);
   const kernels::ProductLibrary* const library = compute.products();

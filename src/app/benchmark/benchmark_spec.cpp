@@ -8,7 +8,10 @@ namespace nmt::app::bench {
 
 std::vector<config::Option> fields(BenchmarkSpec& spec) {
   using config::Option;
-  const config::IdleRule quick = [&spec] { return spec.quick ? "quick is on" : ""; };
+  const config::IdleRule listed = [&spec] { return spec.list ? "list is on" : ""; };
+  const config::IdleRule quick = [&spec] {
+    return spec.list ? "list is on" : spec.quick ? "quick is on" : "";
+  };
   std::vector<Option> list = config::in_group(
       "rows and reports",
       {
@@ -22,9 +25,15 @@ std::vector<config::Option> fields(BenchmarkSpec& spec) {
               .idle_when(quick),
           Option("repetitions", &spec.repetitions,
                  "repetitions per row; shortest, median and deviation are reported")
-              .range(1),
-          Option("format", &spec.format, "report format").one_of({"text", "csv", "json"}),
-          Option("out", &spec.out, "additional report file").meta("FILE"),
+              .range(1)
+              .idle_when(listed),
+          Option("format", &spec.format, "report format")
+              .one_of({"text", "csv", "json"})
+              .idle_when(listed),
+          Option("out", &spec.out, "additional report file")
+              .meta("FILE")
+              .written()
+              .idle_when(listed),
           Option("blas", &spec.blas, "CBLAS library to compare matrix products with, such as MKL")
               .unset_means("OpenBLAS, where it is installed")
               .meta("FILE"),

@@ -3,6 +3,8 @@
 #include "core/error.h"
 #include "core/nlohmann.h"
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,7 @@ class Writer : public Report {
  protected:
   void write(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() || std::fflush(file_) != 0)
-      fail(ExitStatus::failed, "nmt-bench: the report cannot be written");
+      fail(ExitStatus::failed, "the report cannot be written: {}", std::strerror(errno));
   }
 
  private:
@@ -145,7 +147,7 @@ class Json : public Writer {
     }
     document_["benchmarks"].push_back(row);
   }
-  void finish() override { write(document_.dump(2) + "\n"); }
+  void finish() override { write(dump_json(document_, 2) + "\n"); }
 
  private:
   nlohmann::ordered_json document_;

@@ -105,8 +105,12 @@ std::vector<Option> fields(BleuSpec& s) {
            }),
        in_group("output",
                 {
-                    Option("score-only", &s.score_only, "print only the score of one system")
-                        .alias({"b"}),
+                    Option("score-only", &s.score_only,
+                           "print only the scores; several systems: one line for each")
+                        .alias({"b"})
+                        .idle_when([&s] {
+                          return s.paired() == PairedTest::none ? "" : "paired tests write a table";
+                        }),
                     Option("width", &s.width, "digits after the decimal point")
                         .alias({"w"})
                         .range(0, 100),

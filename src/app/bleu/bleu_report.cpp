@@ -24,9 +24,6 @@ using Metrics = std::vector<std::unique_ptr<Metric>>;
 std::string digits(double value, int width) {
   return fmt::format("{:.{}f}", value, width);
 }
-std::string dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
 
 // Sorted by name, as in sacreBLEU.
 Metrics metrics_of(const BleuSpec& spec) {
@@ -92,7 +89,7 @@ std::string written(const std::vector<Line>& lines, const BleuSpec& spec) {
     if (spec.score_only)
       out += line.score;
     else if (json)
-      out += dump(line.json, 1);
+      out += dump_json(line.json, 1);
     else
       out += fmt::format("{:>{}} = {}", line.left, longest, line.right);
     out += json && lines.size() > 1 && &line != &lines.back() ? ",\n" : "\n";
@@ -172,6 +169,21 @@ std::string table(const std::vector<Lines>& rows) {
   return out;
 }
 
+// A line for each system: the scores of its metrics, between tabs.
+std::string scores_of_systems(const BleuSpec& spec, const Metrics& metrics,
+                              const std::vector<System>& systems,
+                              const std::vector<Lines>& references) {
+  std::string out;
+  for (const System& system : systems) {
+    for (const auto& metric : metrics) {
+      const double score = metric->score(sentence_counts(*metric, system.lines, references).sum());
+      out += (&metric == &metrics.front() ? "" : "\t") + digits(score, spec.width);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
 std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
                             const std::vector<System>& systems,
                             const std::vector<Lines>& references) {
@@ -231,13 +243,13 @@ std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
       json[s][metric->name()] = value;
     }
   }
-  if (spec.format == ReportFormat::json) return dump(Json(json), 4) + "\n";
+  if (spec.format == ReportFormat::json) return dump_json(Json(json), 4) + "\n";
   std::string out = table(rows) + "\n" + signatures;
   if (paired)
     out += fmt::format(
         "p: chance of a difference at least as large as that from the baseline if both systems "
         "were alike ({} {}); * p "
-        "< 0.05\n",
+        "<= 0.05\n",
         spec.paired_samples(),
         bootstrap ? "paired bootstrap resamples" : "trials of approximate randomization");
   return out;
@@ -250,6 +262,8 @@ std::string report(const BleuSpec& spec, const std::vector<System>& systems,
   if (spec.lineage) return lineage(spec, systems[0], references);
   const Metrics metrics = metrics_of(spec);
   if (spec.sentence_level) return sentence_scores(spec, *metrics[0], systems[0], references);
+  if (systems.size() > 1 && spec.score_only)
+    return scores_of_systems(spec, metrics, systems, references);
   if (systems.size() > 1) return several_systems(spec, metrics, systems, references);
   return one_system(spec, metrics, systems[0], references);
 }

@@ -102,7 +102,9 @@ void check(const ClassifySpec& spec) {
 
 void classify(const ClassifySpec& spec) {
   check(spec);
-  check_outputs({{spec.input, spec.evaluate}, {spec.model}}, {{"output", spec.output}});
+  check_outputs(
+      {{spec.evaluate.empty() ? or_standard_input(spec.input) : spec.evaluate}, {spec.model}},
+      {{"output", spec.output}});
   LineWriter writer(spec.output);
   Compute compute(spec.compute);
   log::info("{}", compute.describe("nmt-classify"));

@@ -127,12 +127,15 @@ void convert(const ConvertSpec& spec) {
   check_outputs({{}, {spec.model}}, {{"output", spec.output}});
   expect_new(spec.output);
   const NewShortlist shortlist = new_shortlist(spec, directory);
+  const StoredCheckpoint checkpoint = directory.published();
   nlohmann::ordered_json info{{"converted-to", name_of(spec.precision)}};
   if (!spec.no_check && !needs_no_check(spec))
     info["check"] = is_text
                         ? check_language_model(spec, to)
                         : check_conversion(spec, to, shortlist.list ? &*shortlist.list : nullptr);
-  const StoredCheckpoint checkpoint = directory.published();
+  if (directory.published().folder() != checkpoint.folder())
+    fail(ExitStatus::failed, "{}: a training changed the model during the check; convert it again",
+         spec.model);
   const safetensors::File file = checkpoint.open_model();
   const std::unique_ptr<Trainable> model = without_weights(directory);
   ParameterSet& parameters = model->parameters();

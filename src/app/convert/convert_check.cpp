@@ -1,6 +1,7 @@
 #include "app/convert/convert_check.h"
 
 #include "app/compute.h"
+#include "app/files/line_input.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -49,13 +50,12 @@ CheckText development_set(const std::string& directory) {
   return text;
 }
 
-// At most `most` sentences with text on both sides, spread evenly over the text: its parts may
-// differ in kind.
-CheckText check_text(const ConvertSpec& spec, std::size_t most, int context_sentences) {
-  CheckText all, text;
+CheckText check_text(const ConvertSpec& spec, int context_sentences) {
+  CheckText all;
   if (spec.check.empty()) {
     all = development_set(spec.model);
   } else if (spec.check.size() == 2) {
+    expect_one_standard_input(spec.check);
     all.origin = spec.check[0];
     all.sources = read_lines(spec.check[0]);
     all.references = read_lines(spec.check[1]);
@@ -71,6 +71,13 @@ CheckText check_text(const ConvertSpec& spec, std::size_t most, int context_sent
   if (all.contexts.size() != (context_sentences > 0 ? all.sources.size() : 0))
     fail(ExitStatus::data, "{}: has contexts of {} of {} sources", all.origin, all.contexts.size(),
          all.sources.size());
+  return all;
+}
+
+// At most `most` sentences with text on both sides, spread evenly over the text: its parts may
+// differ in kind.
+CheckText spread(const CheckText& all, std::size_t most) {
+  CheckText text;
   text.origin = all.origin;
   std::vector<std::size_t> usable;
   for (std::size_t i = 0; i < all.sources.size(); ++i)
@@ -113,11 +120,12 @@ nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to,
   const int context_sentences = ModelDirectory::open(spec.model).spec().context_sentences;
   const std::string what =
       fmt::format("{}{}", name_of(spec.precision), shortlist ? " with the shortlist" : "");
+  const CheckText all = check_text(spec, context_sentences);
   CheckText text;
   double before = 0, after = 0;
   std::string found;
   const auto is_good = [&](std::size_t most) {
-    text = check_text(spec, most, context_sentences);
+    text = spread(all, most);
     before = bleu_with(Dtype::f32, nullptr, spec, text);
     after = bleu_with(to, shortlist, spec, text);
     found = fmt::format("BLEU {:.2f} in float32, {:.2f} in {}, over {} sentences of {}", before,

@@ -58,9 +58,12 @@ std::vector<config::Option> fields(ExplainSpec& spec) {
             Option("text", &spec.text, "lines to translate instead of an input file")
                 .meta("TEXT")
                 .never_dumped(),
-            Option("json", &spec.json, "JSON file for the numbers of the page").meta("FILE"),
+            Option("json", &spec.json, "JSON file for the numbers of the page")
+                .meta("FILE")
+                .written(),
             Option("gates", &spec.gates, "safetensors file for all gates of all channels")
-                .meta("FILE"),
+                .meta("FILE")
+                .written(),
             Option("sentences", &spec.sentences, "maximum number of sentences").range(1, 10000)}),
        config::only({"beam-size", "length-penalty", "max-length"},
                     config::fields(spec.search, explained_search())),
@@ -107,7 +110,7 @@ class Translations {
 
 void explain(const ExplainSpec& spec) {
   if (spec.model.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
-  check_outputs({{spec.input}, {spec.model}},
+  check_outputs({{spec.text.empty() ? or_standard_input(spec.input) : ""}, {spec.model}},
                 {{"output", spec.output}, {"json", spec.json}, {"gates", spec.gates}});
   if ((spec.output.empty() || spec.output == "-") + (spec.json == "-") + (spec.gates == "-") > 1)
     fail(ExitStatus::usage,

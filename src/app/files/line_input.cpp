@@ -18,8 +18,10 @@ LineInput::LineInput(const std::string& path, const std::vector<std::string>& te
   }
   if (!path.empty()) fail(ExitStatus::usage, "input '{}' and text exclude each other", path);
   for (const std::string& text : texts) {
-    std::vector<std::string> lines = split_lines(text, &notes_);
+    LineNotes notes;
+    std::vector<std::string> lines = split_lines(text, &notes);
     if (lines.empty()) lines.emplace_back();
+    notes_.add(notes, std::ssize(given_));
     given_.insert(given_.end(), lines.begin(), lines.end());
   }
 }

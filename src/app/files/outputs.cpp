@@ -28,9 +28,11 @@ bool is_regular(const fs::path& path) {
 void check_against_files(const JobInputs& read, const NamedOutput& output) {
   if (!is_regular(output.path)) return;
   std::error_code error;
-  for (const std::string& input : read.files)
+  for (const std::string& name : read.files) {
+    const std::string input = name == "-" ? "/dev/stdin" : name;
     if (is_regular(input) && fs::equivalent(input, output.path, error))
       fail(ExitStatus::usage, "{}: {} is the input; name another file", output.option, output.path);
+  }
 }
 
 void check_against_models(const JobInputs& read, const NamedOutput& output) {

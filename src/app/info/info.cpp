@@ -33,7 +33,10 @@ std::string settings_of_training(const ModelDirectory& directory) {
   const std::optional<StoredCheckpoint> newest = directory.latest();
   if (!newest || !std::filesystem::exists(newest->folder() + "/state.json")) return "";
   const auto state = nlohmann::json::parse(newest->read_info(), nullptr, false);
-  return state.is_object() ? state.value("settings", "") : "";
+  if (!state.is_object() || !state.contains("settings")) return "";
+  if (!state["settings"].is_string())
+    fail(ExitStatus::data, "{}/state.json: settings: expected a text", newest->folder());
+  return state["settings"];
 }
 
 // Reads the model of a directory. Settings that describe another model are errors.
@@ -204,6 +207,15 @@ ModelInfo find_model(InfoSpec& spec) {
   else
     read_settings(spec, info);
   return info;
+}
+
+void refuse_settings_of_models(const config::Settings& settings) {
+  InfoSpec spec;
+  std::string typed;
+  for (const config::Option& option : fields(spec))
+    if (settings.is_typed(option.name) && option.name != "json" && option.name != "architectures")
+      typed += fmt::format("{}{} (architectures is on)", typed.empty() ? "" : ", ", option.name);
+  tell_without_effect("", typed);
 }
 
 std::string architectures(const InfoSpec& spec) {

@@ -27,6 +27,8 @@ std::vector<config::Option> fields(InfoSpec& spec);
 /// Settings::read().
 void note_given(InfoSpec& spec, const config::Settings& settings);
 
+/// Error (usage): a model, or a setting of one, on the command line of --architectures.
+void refuse_settings_of_models(const config::Settings& settings);
 /// Every architecture as text or JSON.
 std::string architectures(const InfoSpec& spec);
 

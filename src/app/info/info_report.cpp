@@ -171,7 +171,7 @@ std::string json_of(const ModelInfo& info) {
                                 {"source", info.decoding.source},
                                 {"hypotheses", info.decoding.hypotheses},
                                 {"total", info.decoding.total()}};
-  return json.dump(2) + "\n";
+  return dump_json(json, 2) + "\n";
 }
 
 }  // namespace nmt::app

@@ -159,7 +159,7 @@ std::string json_of(const ModelInfo& info, const TaskModel& model) {
       {"gradients", info.training.gradients}, {"optimizer", info.training.optimizer},
       {"average", info.training.average},     {"total", info.training.total()}};
   json["memory"][model.use] = {{"weights", info.decoding.weights}};
-  return json.dump(2) + "\n";
+  return dump_json(json, 2) + "\n";
 }
 
 }  // namespace

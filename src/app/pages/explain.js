@@ -139,9 +139,12 @@ function memoryCard(u, tokens, numbers) {
             el("div", {class: "scroll"}, root));
 }
 
+// Gates lie between 0 and 1, except exponential ones.
+const upTo = (gates) => [0, Math.max(1, ...gates.input, ...gates.forget)];
+
 function gatesCard(u, tokens, numbers) {
   const card = (p) => (p === null ? "none" : show(p, 3));
-  const {root, sx, sy, a} = tokenFrame(tokens, {title: "gates", yLabel: "mean gate", height: 170, y: [0, 1]});
+  const {root, sx, sy, a} = tokenFrame(tokens, {title: "gates", yLabel: "mean gate", height: 170, y: upTo(numbers)});
   const lines = [["input gate", numbers.input, "var(--c1)"], ["forget gate", numbers.forget, "var(--c2)"]];
   for (const [, values, color] of lines) {
     root.append(svg("path", {class: "series", stroke: color, d: values.map((v, i) => `${i ? "L" : "M"}${sx(i).toFixed(1)} ${sy(v).toFixed(1)}`).join("")}));
@@ -205,7 +208,7 @@ function drawOverview() {
       return row;
     }))));
   if (total && total.input.length > 1)
-    overview.append(el("div", {style: "margin-top:16px"}, lineChart({title: `Mean gates by position, ${unitTitle(u)}`, xLabel: "position", whole: true, y: [0, 1], xName: (p) => `position ${p}, ${show(total.sentences[p - 1])} ${total.sentences[p - 1] === 1 ? "sentence" : "sentences"}`, size: {width: 1080, height: 220},
+    overview.append(el("div", {style: "margin-top:16px"}, lineChart({title: `Mean gates by position, ${unitTitle(u)}`, xLabel: "position", whole: true, y: upTo(total), xName: (p) => `position ${p}, ${show(total.sentences[p - 1])} ${total.sentences[p - 1] === 1 ? "sentence" : "sentences"}`, size: {width: 1080, height: 220},
       series: [{name: "input gate", color: "var(--c1)", dots: true, points: total.input.map((v, i) => [i + 1, v])}, {name: "forget gate", color: "var(--c2)", dots: true, points: total.forget.map((v, i) => [i + 1, v])}]})));
 }
 

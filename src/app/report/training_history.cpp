@@ -29,6 +29,7 @@ constexpr std::array figures = {"updates",
                                 "target_tokens_per_second"};
 constexpr std::array metrics = {"bleu", "chrf", "cross-entropy", "perplexity"};
 constexpr int resamples = 1000;
+constexpr int deepest = 16;
 
 // Reads the complete lines of the log. A killed process can leave an incomplete last line, which is
 // ignored.
@@ -43,11 +44,17 @@ std::vector<Json> read_log(const std::string& path) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) break;
     ++number;
+    bool too_deep = false;  // for the recursion of copies
+    const auto watch = [&](int depth, Json::parse_event_t, Json&) {
+      too_deep = too_deep || depth > deepest;
+      return !too_deep;
+    };
     Json line = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+                            text.begin() + static_cast<std::ptrdiff_t>(end), watch, false);
     begin = end + 1;
-    const bool whole = line.is_object() && line.contains("event") && line["event"].is_string() &&
-                       line.contains("updates") && line["updates"].is_number();
+    const bool whole = !too_deep && line.is_object() && line.contains("event") &&
+                       line["event"].is_string() && line.contains("updates") &&
+                       line["updates"].is_number();
     if (whole) {
       lines.push_back(std::move(line));
     } else if (damaged++ == 0) {

@@ -84,7 +84,7 @@ void separate_files(ScoreSpec& spec) {
 
 void check(const ScoreSpec& spec) {
   const std::string& feature = spec.format.n_best_feature;
-  if (feature.empty() || feature.find_first_of(" \t=|") != std::string::npos)
+  if (feature.empty() || feature.find_first_of(" \t\r\n\v\f=|") != std::string::npos)
     fail(ExitStatus::usage, "n-best-feature: '{}' is not one word without = and |", feature);
   config::check(spec.search);
   expect_one_standard_input(spec.files);

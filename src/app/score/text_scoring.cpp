@@ -153,7 +153,8 @@ void score_text(const ScoreSpec& spec) {
   const std::vector<std::string>& models = spec.models.models;
   for (const std::string& model : models) ModelDirectory::open(model).require(Task::language_model);
   const Text text = read(spec.files);
-  check_outputs({spec.files, models}, {{"output", spec.output}});
+  check_outputs({{or_standard_input(spec.files.empty() ? "" : spec.files[0])}, models},
+                {{"output", spec.output}});
   LineWriter writer(spec.output);
   ComputeSpec where = spec.compute;
   if (!where.precision) where.stored_precision = decoding_precision(std::nullopt, models);

@@ -97,7 +97,9 @@ void check(const TagSpec& spec) {
 
 void tag(const TagSpec& spec) {
   check(spec);
-  check_outputs({{spec.input, spec.evaluate}, {spec.model}}, {{"output", spec.output}});
+  check_outputs(
+      {{spec.evaluate.empty() ? or_standard_input(spec.input) : spec.evaluate}, {spec.model}},
+      {{"output", spec.output}});
   LineWriter writer(spec.output);
   Compute compute(spec.compute);
   log::info("{}", compute.describe("nmt-tag"));

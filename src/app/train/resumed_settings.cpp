@@ -61,8 +61,11 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
     }
     train::ChangedSetting change{option.name, config::joined_values(earlier[i]),
                                  config::joined_values(option), ""};
-    change.refusal =
-        train::refusal(option, change.before, change.now, spec.data.valid_sets.empty());
+    // Translation draws the pairs that it holds out; the other tasks take the last ones, or some at
+    // equal distances.
+    const bool holds_out = spec.data.valid_sets.empty() &&
+                           (option.name != "seed" || spec.model.task == Task::translation);
+    change.refusal = train::refusal(option, change.before, change.now, holds_out);
     const bool told = option.role != config::Role::location || !change.refusal.empty();
     if (told && std::none_of(changes.begin(), changes.end(),
                              [&](const auto& known) { return known.name == change.name; }))

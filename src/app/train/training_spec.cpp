@@ -67,6 +67,10 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
       return why.empty() && other ? other() : why;
     };
   };
+  config::IdleRule& bias = config::named(options, "bias").idle_rule;
+  bias = either(std::move(bias), unless_a_unit("unit {} always has one", [](const auto& unit) {
+                  return !unit.bias || unit.is_matrix();
+                }));
   for (const char* name : {"gate-init", "gate-bias", "gate-steps"}) {
     config::IdleRule& rule = config::named(options, name).idle_rule;
     rule = either(unless_a_unit("gate-init sets no bias of unit {}",

@@ -130,7 +130,9 @@ TranslateResult translate(const TranslateSpec& spec) {
   if (spec.text.empty()) read.push_back(spec.input.empty() ? "-" : spec.input);
   expect_one_standard_input(read);
   LineInput input(spec.input, spec.text);
-  check_outputs(inputs_of(spec), {{"output", spec.output}});
+  JobInputs inputs = inputs_of(spec);
+  if (spec.text.empty()) inputs.files.push_back(or_standard_input(spec.input));
+  check_outputs(inputs, {{"output", spec.output}});
   LineWriter writer(spec.output);
   OpenTranslator open(spec, "nmt-translate");
   ProgressLine progress(spec.input);

@@ -44,7 +44,7 @@ std::vector<config::Option> fields(TranslateSpec& spec) {
 }
 
 JobInputs inputs_of(const TranslateSpec& spec) {
-  JobInputs inputs{{spec.input, spec.text_rules.glossary}, spec.models.models};
+  JobInputs inputs{{spec.text_rules.glossary}, spec.models.models};
   if (const auto shortlist = ShortlistOptions::parse(spec.search.shortlist))
     inputs.files.push_back(shortlist->path);
   if (!spec.models.language_model.empty()) inputs.models.push_back(spec.models.language_model);

@@ -3,6 +3,7 @@
 #include "app/files/outputs.h"
 #include "core/error.h"
 #include "nmt/vocabulary.h"
+#include "search/batch_translator.h"
 #include "search/line_writer.h"
 #include "search/piece_text.h"
 #include "text/lines.h"
@@ -88,7 +89,8 @@ std::vector<config::Option> fields(InspectVocabularySpec& spec) {
        Option("output", &spec.output, "output file")
            .unset_means("standard output")
            .alias({"o"})
-           .meta("FILE")});
+           .meta("FILE")
+           .written()});
 }
 
 void inspect_vocabulary(const InspectVocabularySpec& spec) {
@@ -101,7 +103,8 @@ void inspect_vocabulary(const InspectVocabularySpec& spec) {
   if (spec.ids && !spec.encode && !spec.decode)
     fail(ExitStatus::usage, "--ids requires --encode or --decode");
   const Vocabulary vocabulary = Vocabulary::load(spec.model);
-  check_outputs({{spec.model, spec.input}, {}}, {{"output", spec.output}});
+  check_outputs({{spec.model, spec.encode || spec.decode ? or_standard_input(spec.input) : ""}, {}},
+                {{"output", spec.output}});
   LineWriter writer(spec.output);
   if (spec.encode || spec.decode) {
     const PieceText pieces(vocabulary);
@@ -111,16 +114,21 @@ void inspect_vocabulary(const InspectVocabularySpec& spec) {
         const std::vector<std::int32_t> ids = vocabulary.encode(line);
         writer.write(spec.ids ? fmt::format("{}", fmt::join(ids, " ")) : pieces.decode(ids));
       } else {
-        writer.write(
-            vocabulary.decode(spec.ids ? ids_of(line, vocabulary, reader) : pieces.encode(line)));
+        std::string text =
+            vocabulary.decode(spec.ids ? ids_of(line, vocabulary, reader) : pieces.encode(line));
+        keep_in_one_line(text);
+        writer.write(text);
       }
       writer.write("\n");
       if (!reader.available()) writer.flush();  // an interactive user waits for the result
     }
     reader.notes().warn(reader.name());
   } else if (spec.pieces) {
-    for (std::int32_t id = 0; id < vocabulary.size(); ++id)
-      writer.write(fmt::format("{}\t{}\n", id, vocabulary.piece(id)));
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
+      std::string piece = vocabulary.piece(id);
+      keep_in_one_line(piece);
+      writer.write(fmt::format("{}\t{}\n", id, piece));
+    }
   } else {
     writer.write(summary(vocabulary));
   }

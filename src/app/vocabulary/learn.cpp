@@ -5,6 +5,7 @@
 #include "data/corpus.h"
 #include "search/line_writer.h"
 #include "text/lines.h"
+#include "text/vocabulary/train_vocabulary.h"
 
 #include <algorithm>
 #include <chrono>
@@ -38,13 +39,14 @@ std::vector<config::Option> fields(LearnVocabularySpec& spec) {
               "training text; files of both languages give a joint vocabulary")
            .meta("FILE..."),
        Option("model", &spec.model, "SentencePiece model to write").alias({"m"}).meta("OUT.spm"),
-       Option("size", &spec.training.size, "vocabulary size; less if the text has fewer pieces")
+       Option("size", &spec.training.size,
+              "vocabulary size; less if the text has fewer pieces, more if its characters need it")
            .alias({"s", "vocab-size"})
            .range(4, 1000000),
        Option("max-lines", &spec.training.max_lines, "evenly spaced lines to train on").range(1),
        Option("max-line-bytes", &spec.training.max_line_bytes,
               "line length limit in bytes; longer lines are skipped")
-           .range(1, 1 << 20)});
+           .range(1, max_vocabulary_line_bytes)});
 }
 
 int learn_vocabulary(const LearnVocabularySpec& spec) {

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace nmt {
@@ -47,8 +48,12 @@ AveragedWeights average_weights(const std::vector<std::unique_ptr<safetensors::F
       file->forget(part);
     }
     std::vector<float>& mean = out.values.emplace_back(n);
-    for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t i = 0; i < n; ++i) {
       mean[i] = static_cast<float>(sums[i] / static_cast<double>(files.size()));
+      if (!std::isfinite(mean[i]))
+        fail(ExitStatus::data, "{}: tensor {}: the mean of a weight is {}, expected a finite value",
+             files.front()->path(), tensor.name, mean[i]);
+    }
     out.tensors.emplace_back(tensor.name, tensor.dtype, tensor.shape, mean.data());
   }
   return out;

@@ -56,6 +56,8 @@ std::vector<FolderName> folders_of(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(checkpoints_of(path), error)) {
     if (const auto name = parse_name(entry.path().filename().string())) names.push_back(*name);
   }
+  if (error && error != std::errc::no_such_file_or_directory)
+    fail(ExitStatus::usage, "{}: {}", checkpoints_of(path), error.message());
   std::sort(names.begin(), names.end());
   return names;
 }

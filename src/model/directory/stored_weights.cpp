@@ -140,14 +140,15 @@ ConvertedWeights convert_weights(const safetensors::File& file, Dtype from,
     file.forget(view);
     const Dtype dtype = is_rounded(p, to) ? to : Dtype::f32;
     std::byte* data = add(p.name, dtype, view.shape, n);
-    if (dtype == Dtype::f32) {
+    const bool rounds = dtype != Dtype::f32;
+    for (const float value : values)
+      if (!std::isfinite(rounds ? kernels::from_bf16(kernels::to_bf16(value)) : value))
+        fail(ExitStatus::data, "{}: tensor {}: a weight is {}, expected a finite value{}",
+             file.path(), p.name, value, rounds ? " to round" : "");
+    if (!rounds) {
       std::memcpy(data, values.data(), values.size() * sizeof(float));
       continue;
     }
-    for (const float value : values)
-      if (!std::isfinite(kernels::from_bf16(kernels::to_bf16(value))))
-        fail(ExitStatus::data, "{}: tensor {}: a weight is {}, expected a finite value to round",
-             file.path(), p.name, value);
     if (dtype == Dtype::bf16) {
       kernels::round_bf16(values.data(), n, reinterpret_cast<std::uint16_t*>(data));
     } else {

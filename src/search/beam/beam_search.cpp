@@ -109,13 +109,12 @@ class BeamSearch {
     top_k_.restrict_to(std::move(candidates));
   }
 
-  void add_candidate(int sentence, int row, int rank, std::int32_t token, float logit,
-                     float log_normalizer) {
+  void add_candidate(int row, int rank, std::int32_t token, float logit, float log_normalizer) {
     const float log_prob = logit - log_normalizer;
     const float sum = tree_.sum_of(nodes_of_rows_[row]) + log_prob;
     if (sum == -std::numeric_limits<float>::infinity())
       return;  // impossible, and so are all lower ranks
-    if (!std::isfinite(sum)) fail_score(sum, token, sentence);
+    if (!std::isfinite(sum)) fail_score(sum, token);
     candidates_.push_back({sum, log_prob, row, rank, token});
   }
 
@@ -127,13 +126,13 @@ class BeamSearch {
     for (int row = first_row; row < end_row; ++row) {
       const float log_normalizer = top_k_.log_normalizer(row);
       if (step == sentence.longest) {
-        add_candidate(index, row, 0, options_.eos, top_k_.extra(row), log_normalizer);
+        add_candidate(row, 0, options_.eos, top_k_.extra(row), log_normalizer);
         continue;
       }
       const float* values = top_k_.logits(row);
       const std::int32_t* tokens = top_k_.tokens(row);
       for (int rank = 0; rank < k_ && tokens[rank] >= 0; ++rank)
-        add_candidate(index, row, rank, tokens[rank], values[rank], log_normalizer);
+        add_candidate(row, rank, tokens[rank], values[rank], log_normalizer);
     }
     const auto width =
         std::min<std::size_t>(options_.beam_size - sentence.finished, candidates_.size());
@@ -162,7 +161,7 @@ class BeamSearch {
     }
     if (keep_attention_)
       for (int row = first_row; row < end_row; ++row) tree_.drop(nodes_of_rows_[row]);
-    if (sentence.rows + sentence.finished == 0) fail_dead_end(index, step);
+    if (sentence.rows + sentence.finished == 0) fail_dead_end(step);
     if (sentence.rows == 0 || options_.n_best || sentence.finished == 0) return;
     // Candidates are sorted, so the first live hypothesis of a sentence has its largest sum.
     const float hope = options_.ranking.bound(tree_.sum_of(next_nodes_[first_next]), step + 2,

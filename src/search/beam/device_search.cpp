@@ -222,8 +222,8 @@ struct DeviceSearch::Impl {
     for (const std::int32_t i : rows_.active) {
       const BeamSentence& sentence = sentences_[static_cast<std::size_t>(i)];
       if (sentence.fault == kernels::score_not_finite)
-        fail_score(sentence.fault_sum, sentence.fault_at, i);
-      if (sentence.fault == kernels::no_finite_extension) fail_dead_end(i, sentence.fault_at);
+        fail_score(sentence.fault_sum, sentence.fault_at);
+      if (sentence.fault == kernels::no_finite_extension) fail_dead_end(sentence.fault_at);
     }
     const std::int32_t* from = words.data() + state;
     for (int t = std::exchange(fetched_, end); t < end; ++t) {

@@ -68,8 +68,8 @@ std::vector<ForcedScore> force_decode(StepScorer& scorer,
       const std::int32_t pair = steps[step].pairs[row];
       const std::int32_t token = step == targets[pair].size() ? eos : targets[pair][step];
       NMT_CHECK(!std::isnan(log_probs[row]) && log_probs[row] < 1e30f,
-                "the model's score is {} for token {} of pair {} of the batch", log_probs[row],
-                token, pair);
+                "the model's score of token {} is {}: a weight or a state is not finite", token,
+                log_probs[row]);
       scores[pair].log_probs.push_back(log_probs[row]);
       scores[pair].log_prob += log_probs[row];
     }

@@ -21,18 +21,16 @@ int longest_output(const SearchOptions& options, std::size_t source_tokens) {
   return static_cast<int>(std::min(longest, 1e6));
 }
 
-void fail_score(float sum, std::int32_t token, int sentence) {
+void fail_score(float sum, std::int32_t token) {
   throw ScoreNotFinite(fmt::format(
-      "sentence {} of the batch: the model gave token {} the score {}: a weight or a state is not "
-      "finite; train with a lower learn-rate, with layer-normalization, or with another unit",
-      sentence, token, sum));
+      "the model gave token {} the score {}: a weight or a state is not finite; train with a lower "
+      "learn-rate, with layer-normalization, or with another unit",
+      token, sum));
 }
 
-void fail_dead_end(int sentence, int step) {
+void fail_dead_end(int step) {
   throw ScoreNotFinite(fmt::format(
-      "sentence {} of the batch has no possible translation: every token after {} has probability "
-      "0",
-      sentence, step));
+      "a sentence has no possible translation: every token after {} has probability 0", step));
 }
 
 std::int32_t AttentionSlots::add(std::span<const float> values) {

@@ -18,8 +18,8 @@ std::size_t context_of(const SearchOptions& options, std::size_t sentence);
 int longest_output(const SearchOptions& options, std::size_t source_tokens);
 
 // Throw ScoreNotFinite.
-[[noreturn]] void fail_score(float sum, std::int32_t token, int sentence);
-[[noreturn]] void fail_dead_end(int sentence, int step);
+[[noreturn]] void fail_score(float sum, std::int32_t token);
+[[noreturn]] void fail_dead_end(int step);
 
 /// The attention of rows, [S] each, in slots that are freed when no node uses them.
 class AttentionSlots {

@@ -8,20 +8,15 @@
 namespace nmt {
 namespace {
 
-constexpr std::string_view white_space = " \t\v\f\r";
-
 // Zero-width, bidirectional and joining characters, and what alters an emoji before it.
 bool is_format(char32_t c) {
   return c == 0xAD || (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) ||
          (c >= 0x2060 && c <= 0x206F) || c == 0x20E3 || (c >= 0xFE00 && c <= 0xFE0F) || c == 0xFEFF;
 }
 
-bool has_letter(std::string_view text) {
-  const std::u32string characters = decode_utf8(text);
-  return std::any_of(characters.begin(), characters.end(), [](char32_t c) {
-    if (c < 0x80) return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    return !is_punctuation(c) && !is_symbol(c) && !is_number(c) && !is_space(c) && !is_format(c);
-  });
+bool is_letter(char32_t c) {
+  if (c < 0x80) return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return !is_punctuation(c) && !is_symbol(c) && !is_number(c) && !is_space(c) && !is_format(c);
 }
 
 bool ends_sentence(std::string_view text) {
@@ -35,15 +30,18 @@ bool ends_sentence(std::string_view text) {
 LineParts::LineParts(std::string_view line, const std::vector<TextSpan>& spans) {
   const auto add_text = [&](std::string_view text) {
     if (text.empty()) return;
-    const std::size_t begin = text.find_first_not_of(white_space);
-    if (begin == std::string_view::npos || !has_letter(text)) {
+    const std::u32string characters = decode_utf8(text);
+    if (std::none_of(characters.begin(), characters.end(), is_letter)) {
       parts.push_back({std::string(text), false});
       return;
     }
-    const std::size_t end = text.find_last_not_of(white_space) + 1;
-    if (begin > 0) parts.push_back({std::string(text.substr(0, begin)), false});
-    parts.push_back({std::string(text.substr(begin, end - begin)), true});
-    if (end < text.size()) parts.push_back({std::string(text.substr(end)), false});
+    const auto is_text = [](char32_t c) { return !is_space(c); };
+    const auto first = std::find_if(characters.begin(), characters.end(), is_text);
+    const auto last = std::find_if(characters.rbegin(), characters.rend(), is_text).base();
+    if (first != characters.begin())
+      parts.push_back({encode_utf8({characters.begin(), first}), false});
+    parts.push_back({encode_utf8({first, last}), true});
+    if (last != characters.end()) parts.push_back({encode_utf8({last, characters.end()}), false});
   };
   std::size_t at = 0;
   for (const TextSpan& span : spans) {

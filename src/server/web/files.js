@@ -27,22 +27,60 @@ const Files = (() => {
     /(`+[^`]*`+|!\[[^\]]*\]\([^)]*\)|\]\([^)]*\)|\]\[[^\]]*\]|\[|\]|<[^>]*>|https?:\/\/\S+|\*{1,3}|(?<![\p{L}\p{N}])_{1,3}|_{1,3}(?![\p{L}\p{N}])|~~|\\.|\|)/u;
   const block = /^(\s*(?:>\s?)*\s*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)?)(.*)$/s;
 
+  // The line behind the front matter, 0 without any. As in pandoc, a "---" before a blank line is a
+  // rule, and so is one that nothing closes.
+  const endOfFrontMatter = (all) => {
+    if (all[0] !== "---" || (all[2] ?? "").trim() === "") return 0;
+    return all.findIndex((line, number) => number > 0 && (line === "---" || line === "...")) + 1;
+  };
+
+  // Fenced code (CommonMark, section 4.5): it ends at a fence of the same characters, at least as
+  // long, without other text, or with the quote that it is in.
+  const fences = () => {
+    let fence = "";
+    let quoted = false;
+    return (line) => {
+      const [, quote, rest] = /^\s*((?:>\s?)*)(.*)$/s.exec(line);
+      if (fence && quoted && !quote) fence = "";
+      const [, marks, info] = /^\s*(`{3,}|~{3,})(.*)$/s.exec(rest) ?? ["", "", ""];
+      if (fence) {
+        if (marks.startsWith(fence) && info.trim() === "") fence = "";
+        return true;
+      }
+      if (!marks || (marks[0] === "`" && info.includes("`"))) return false;
+      fence = marks;
+      quoted = quote !== "";
+      return true;
+    };
+  };
+
+  // Code indented by four spaces (CommonMark, section 4.4): behind a blank line, and in no list.
+  const indents = () => {
+    let inList = false;
+    let before = ""; // of the line before: "" blank, "code", "text"
+    return (line) => {
+      if (line.trim() === "") {
+        if (before !== "code") before = "";
+        return false;
+      }
+      const deep = /^( {4}|\t)/.test(line);
+      if (/^\s*([-*+]|\d+[.)])\s/.test(line) && (inList || !deep)) inList = true;
+      else if (!/^\s/.test(line)) inList = false;
+      const isCode = deep && !inList && before !== "text";
+      before = isCode ? "code" : "text";
+      return isCode;
+    };
+  };
+
   const markdown = (text) => {
     const pieces = [];
-    let fence = null;
-    let front = false;
-    lines(text).forEach((line, number) => {
-      const open = /^\s*(`{3,}|~{3,})/.exec(line);
-      if (number === 0 && line === "---") front = true;
-      else if (front && (line === "---" || line === "...")) {
-        pieces.push({ text: line });
-        front = false;
-        return;
-      }
-      const verbatim =
-        front || fence || open || /^( {4}|\t)/.test(line) || /^\s*\[[^\]]+\]:/.test(line) || /^[\s|:-]*$/.test(line) || !translatable(line);
-      if (open && !fence) fence = open[1];
-      else if (open && fence && open[1].startsWith(fence)) fence = null;
+    const all = text.split(/(\r\n|\n|\r)/); // every second one is a line end
+    const front = endOfFrontMatter(all);
+    const isFenced = fences();
+    const isIndentedCode = indents();
+    all.forEach((line, number) => {
+      const isCode = number >= front && number % 2 === 0 && (isFenced(line) || isIndentedCode(line));
+      const verbatim = number < front || isCode || /^\s*\[[^\]]+\]:/.test(line) || !translatable(line);
       if (verbatim) {
         pieces.push({ text: line });
         return;

@@ -35,8 +35,11 @@
       body: JSON.stringify(key.value ? { ...fields, api_key: key.value } : fields),
       signal,
     };
-    const answer = await fetch(path, options || {});
-    const body = await answer.json();
+    const failed = (message) => () => {
+      throw new Error(message);
+    };
+    const answer = await fetch(path, options || {}).catch(failed("The server does not answer."));
+    const body = await answer.json().catch(failed(`The answer of the server is not complete (status ${answer.status}).`));
     if (!answer.ok) {
       const again = answer.headers.get("Retry-After");
       throw new Error(body.error + (again ? ` (try again in ${again} s)` : ""));
@@ -82,6 +85,8 @@
   async function translate() {
     clearTimeout(timer);
     request?.abort();
+    request = null;
+    output.removeAttribute("aria-busy");
     $("detected").textContent = "";
     $("download").hidden = true;
     if (text.value.trim() === "") {
@@ -104,7 +109,7 @@
       if (answer.detectedLanguage) $("detected").textContent = `Detected: ${nameOf(answer.detectedLanguage.language)}`;
       say("");
     } catch (error) {
-      if (error.name === "AbortError") return;
+      if (own !== request) return; // aborted
       say(error.message, true);
     }
     output.removeAttribute("aria-busy");
@@ -278,11 +283,18 @@
   });
 
   // Files.
+  function decoded(name, bytes) {
+    try {
+      return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    } catch {
+      throw new Error(`${name} is not valid UTF-8.`);
+    }
+  }
   async function translateFile(file) {
     say(`Reading ${file.name}`);
     $("download").hidden = true;
     try {
-      const parts = Files.read(file.name, new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer()));
+      const parts = Files.read(file.name, decoded(file.name, await file.arrayBuffer()));
       const texts = parts.pieces.filter((piece) => piece.translate).map((piece) => piece.text);
       const translations = [];
       for (const batch of Files.batches(texts)) {
@@ -300,7 +312,7 @@
       link.focus();
       say(`${file.name} has been translated.`);
     } catch (error) {
-      say(error instanceof TypeError ? `${file.name} is not valid UTF-8.` : error.message, true);
+      say(error.message, true);
     }
   }
   $("choose").addEventListener("click", () => $("file").click());

@@ -143,6 +143,9 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line,
     fail(ExitStatus::usage, "vocabulary size {}: at least 4 is needed", training.size);
   if (training.max_lines < 1)
     fail(ExitStatus::usage, "vocabulary lines {}: at least 1 is needed", training.max_lines);
+  if (training.max_line_bytes > max_vocabulary_line_bytes)
+    fail(ExitStatus::usage, "vocabulary lines of {} bytes: expected at most {}",
+         training.max_line_bytes, max_vocabulary_line_bytes);
 
   Alphabet alphabet;
   std::int64_t used = 0, too_long = 0;

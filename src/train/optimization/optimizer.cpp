@@ -1,7 +1,7 @@
 #include "train/optimization/optimizer.h"
 
 #include "core/error.h"
-#include "core/flush_subnormals.h"
+#include "core/math/flush_subnormals.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/rounded.h"
 #include "tensor/copy.h"

@@ -24,7 +24,7 @@ Schedule::Schedule(const TrainSpec& spec)
          base_);
   if (!(cooldown_ >= 0 && cooldown_ <= 1))
     fail(ExitStatus::usage, "lr-cooldown: {} is not in [0, 1]", cooldown_);
-  if (shape_ == RateSchedule::inv_sqrt && !inv_sqrt_) inv_sqrt_ = warmup_;
+  if (shape_ == RateSchedule::inv_sqrt && spec.lr_decay_inv_sqrt.empty()) inv_sqrt_ = warmup_;
   if (shape_ == RateSchedule::rnmt) {
     if (spec.rnmt_schedule.size() != 4)
       fail(ExitStatus::usage, "rnmt-schedule: {} numbers, needs the four n, p, s, e",

@@ -22,7 +22,7 @@ struct Stalls {
 /// shape:
 ///   constant  1
 ///   inv-sqrt  sqrt(d / max(d, progress)), d = lr_decay_inv_sqrt or, if empty, lr_warmup (Marian's
-///             --lr-decay-inv-sqrt; Vaswani et al. 2017, eq. 3)
+///             --lr-decay-inv-sqrt; Vaswani et al. 2017, eq. 3); 1 if d is 0
 ///   rnmt+     min(1 + t(n-1)/(np), n, n(2n)^((s-nt)/(e-s))), t the number of updates (Chen et al.
 ///             2018, section 3.3, which holds 5e-5 after the decay: lr_floor)
 /// cool-down: min(1, (1 - done) / lr_cooldown), `done` the share of the training that is over: a
@@ -33,9 +33,10 @@ struct Stalls {
 ///                  Scheduler::actAfterEpoch)
 ///   stalled        whenever the number of consecutive stalled validations reaches a multiple of
 ///                  lr_decay_start[1]
-///   epoch+stalled  as `stalled`, and at the start of every epoch after lr_decay_start[1]
+///   epoch+stalled  as `epoch`, and at the start of every epoch after lr_decay_start[1]
 ///                  consecutive stalled validations
-/// A single number in lr_decay_start serves either strategy.
+/// A single number in lr_decay_start serves either strategy. Of two, `stalled` reads the second,
+/// Marian's the first.
 class Schedule {
  public:
   /// Errors (usage): a value is out of range.

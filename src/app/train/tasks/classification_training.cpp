@@ -160,6 +160,7 @@ void ClassificationTraining::make(const TrainingSpec& spec, const VocabularyPair
   const std::string& development_file =
       (spec.data.valid_sets.empty() ? spec.data.train_sets : spec.data.valid_sets)[0];
   warn_of_unknown_labels(development_file, names, labels_of(development_), "text");
+  require_an_example_of_known_labels(development_file, names, labels_of(development_), "text");
   classifier_.emplace(spec.model, vocabulary.size(), static_cast<int>(names.size()),
                       device.context(), spec.train.seed);
   batches_.emplace(corpus_, spec.data, Share{device.ranks().rank(), device.ranks().size()});

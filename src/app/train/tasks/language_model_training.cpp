@@ -110,7 +110,7 @@ void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Ch
     choices.push_back(
         {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});
   if (train::choose_positions(model, data))
-    choices.push_back({"positions", fmt::format("{}", model.positions), "bptt"});
+    choices.push_back({"positions", fmt::format("{}", model.positions), "windows continue a text"});
   for (auto [name, dropout] : {std::pair{"dropout-emb", &model.dropout_emb},
                                {"dropout-rnn", &model.dropout_rnn},
                                {"dropout-readout", &model.dropout_readout}})

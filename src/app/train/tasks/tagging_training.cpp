@@ -150,9 +150,11 @@ void TaggingTraining::make(const TrainingSpec& spec, const VocabularyPair& vocab
   const std::vector<std::string> names = label_names(labels);
   require_known_labels(spec.data.train_sets[0], names, label_lines(sentences_), "word",
                        spec.start_anew);
-  warn_of_unknown_labels(
-      (spec.data.valid_sets.empty() ? spec.data.train_sets : spec.data.valid_sets)[0], names,
-      label_lines(development_), "word");
+  const std::string& development_file =
+      (spec.data.valid_sets.empty() ? spec.data.train_sets : spec.data.valid_sets)[0];
+  warn_of_unknown_labels(development_file, names, label_lines(development_), "word");
+  require_an_example_of_known_labels(development_file, names, label_lines(development_),
+                                     "sentence");
   tagger_.emplace(spec.model, words.size(), static_cast<int>(names.size()), *forms_,
                   device.context(), spec.train.seed);
   batches_.emplace(corpus_, spec.data, Share{device.ranks().rank(), device.ranks().size()});

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "kernels/products/blocks/thread_room.h"
 #include "kernels/products/pairs.h"
 #include "kernels/products/product.h"
 #include "kernels/products/tile.h"
 
 #include <cstring>
 #include <type_traits>
-#include <vector>
 
 // Copies of rows of A as tile() reads them, over one stretch of k.
 
@@ -17,18 +17,9 @@ std::int64_t smaller(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
 }
 
-// Room for copies of rows of A, kept by the thread: up to 2 MB.
+// Room for copies of rows of A: up to 2 MB.
 float* room_for_copies(std::int64_t floats) {
-  struct Line {
-    alignas(64) float values[16];
-  };
-  thread_local std::vector<Line> lines;
-  const auto size = static_cast<std::size_t>((floats + 15) / 16);
-  if (lines.size() < size) {
-    lines.clear();  // nothing is moved to the new memory
-    lines.resize(size);
-  }
-  return lines.data()->values;
+  return thread_room<CopiesOfA>(floats);
 }
 
 // Rows of A, split evenly into tiles, so that no tile has a single row.
