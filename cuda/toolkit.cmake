@@ -8,7 +8,7 @@ endif()
 # Finds a toolkit that can build the kernels. Sets NMT_NVCC, its version and `why`, which is empty where it can.
 macro(nmt_find_cuda)
   set(why "")
-  find_program(NMT_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+  find_program(NMT_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
   if(NOT NMT_NVCC)
     set(why "no nvcc in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin")
   else()

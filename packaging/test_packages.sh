@@ -3,8 +3,12 @@
 # after purging them. Needs root, debootstrap and network.
 # Usage: packaging/test_packages.sh FOLDER [CHROOT]   (CHROOT is made if it does not exist)
 set -euo pipefail
-cd "$(dirname "$0")/.."
+if [ $# -lt 1 ] || [ ! -d "$1" ]; then
+  echo "usage: packaging/test_packages.sh FOLDER [CHROOT]" >&2
+  exit 2
+fi
 folder=$(realpath "$1")
+cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 chroot=${2:-$work/chroot}
 trap 'umount "$chroot/proc" 2>/dev/null || true; rm -rf "$work"' EXIT
@@ -78,6 +82,7 @@ apt autoremove --purge
 listing >"$work/purged"
 left=$(comm -13 "$work/bare" "$work/purged" | grep -E 'nmt|/usr/lib/python3/dist-packages' || true)
 [ -z "$left" ] || fail "left after purging: $left"
-inside dpkg-query -W -f '${Package} ${Status}\n' $own 2>/dev/null | grep -v 'unknown ok not-installed' && fail "still known to dpkg"
+known=$(inside dpkg-query -W -f '${Package} ${Status}\n' $own 2>/dev/null | grep -v 'unknown ok not-installed' || true)
+[ -z "$known" ] || fail "still known to dpkg: $known"
 comm -13 "$work/bare" "$work/purged" | grep -vE '^\./(etc|run|var)/' | head || true
 echo "nothing of nmt is left"

@@ -16,10 +16,14 @@ fail() {
 }
 
 [ -e .git ] || fail "needs a git checkout"
+# Without dpkg-shlibdeps, cpack writes packages that depend on nothing.
+for tool in dpkg-shlibdeps dpkg-deb objdump file; do
+  command -v "$tool" >/dev/null || fail "needs $tool; on Debian: apt-get install dpkg-dev file"
+done
 python=$(scripts/dev/python_venv.sh) || fail "needs the packages of scripts/dev/python_venv.sh"
 "$python" -c 'import scikit_build_core' 2>/dev/null ||
   "$python" -m pip install --quiet --disable-pip-version-check 'scikit-build-core>=0.10' || fail "pip could not install scikit-build-core"
-part() { sed -n "s/^#define NMT_VERSION_$1 //p" include/nmt/version.h; }
+part() { git show HEAD:include/nmt/version.h | sed -n "s/^#define NMT_VERSION_$1 //p"; }
 version=$(part MAJOR).$(part MINOR).$(part PATCH)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export TZ=UTC LC_ALL=C.UTF-8 PYTHONHASHSEED=0
@@ -28,6 +32,9 @@ mkdir -p "$folder/build"
 log=$folder/build/log
 : >"$log"
 quietly() { "$@" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "failed: $*; see $log"; }; }
+
+# The files of an earlier release, and no others: the folder may have some.
+(cd "$folder" && rm -f nmt-*.tar.gz nmt-*.cdx.json nmt-*.whl nmt_*.deb nmt-mpi_*.deb nmt-doc_*.deb libnmt*.deb python3-nmt_*.deb)
 
 step "source archive of $(git rev-parse --short HEAD)"
 name=nmt-$version
@@ -52,12 +59,11 @@ options=(-DCMAKE_BUILD_TYPE=Release -DNMT_WITH_CUDA=OFF -DNMT_BUILD_TESTS=OFF
          "-Dnanobind_DIR=$("$python" -m nanobind --cmake_dir)"
          "-DCMAKE_EXE_LINKER_FLAGS=-Wl,-z,relro,-z,now" "-DCMAKE_SHARED_LINKER_FLAGS=-Wl,-z,relro,-z,now"
          "-DCMAKE_MODULE_LINKER_FLAGS=-Wl,-z,relro,-z,now")
-quietly cmake -S "$source" -B "$source/build" -G Ninja -DCMAKE_INSTALL_PREFIX=/usr -DNMT_WITH_SERVER=ON \
+quietly cmake -S "$source" -B "$source/build" -G Ninja -DCMAKE_INSTALL_PREFIX=/usr -DNMT_WITH_SERVER=ON -DNMT_WITH_MPI=ON \
   -DNMT_WITH_PYTHON=ON -DPython_EXECUTABLE=/usr/bin/python3 "${options[@]}"
 quietly cmake --build "$source/build" -j "$(nproc)"
 rm -rf "$source/build"/*.deb "$source/build/_CPack_Packages"
 (cd "$source/build" && quietly cpack -G DEB)
-rm -f "$folder"/*.deb "$folder"/*.whl
 mv "$source/build"/*.deb "$folder/"
 
 step "wheel"
@@ -65,5 +71,8 @@ step "wheel"
   --wheel-dir "$folder" --config-settings=build-dir="$source/wheel" --config-settings=cmake.define.NMT_WITH_CUDA=OFF .)
 
 step "bill of materials, checksums"
-(cd "$folder" && "$python" "$root/packaging/sbom.py" "$version" "$name.cdx.json" "$name.tar.gz" ./*.deb ./*.whl)
-(cd "$folder" && sha256sum ./*.tar.gz ./*.deb ./*.whl ./*.cdx.json | sed 's|\./||' >SHA256SUMS && cat SHA256SUMS)
+cd "$folder"
+shopt -s nullglob
+packages=(nmt_*.deb nmt-mpi_*.deb nmt-doc_*.deb libnmt*.deb python3-nmt_*.deb)
+"$python" "$source/packaging/sbom.py" "$version" "$name.cdx.json" "$name.tar.gz" "${packages[@]}" nmt-*.whl
+sha256sum "$name.tar.gz" "${packages[@]}" nmt-*.whl "$name.cdx.json" >SHA256SUMS && cat SHA256SUMS

@@ -11,7 +11,8 @@ packages=(g++ cmake ninja-build make ccache git help2man clang-format pkgconf ca
 
 missing=()
 for package in "${packages[@]}"; do
-  [ "$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null)" = "install ok installed" ] || missing+=("$package")
+  # A line for each architecture; packages on hold are installed too.
+  dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 

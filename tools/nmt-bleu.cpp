@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* usage =
     "REF [REF...] -i HYP [HYP...]\n"
-    "       nmt-bleu REF < HYP\n\n"
+    "  or:  nmt-bleu REF < HYP\n\n"
     "  nmt-bleu ref.de -i mine.de -b -w 2                 only the BLEU score, two digits\n"
     "  nmt-bleu ref.de -i mine.de -m bleu chrf            BLEU and chrF with signatures\n"
     "  nmt-bleu ref.en -i mine.en -m rouge -f text        ROUGE-1, ROUGE-2 and ROUGE-L\n"

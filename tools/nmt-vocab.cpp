@@ -15,7 +15,7 @@ using namespace nmt;
 
 constexpr const char* overview = R"(nmt-vocab: learns and inspects vocabularies
 Usage: nmt-vocab train FILE... --size 8000 --model OUT.spm
-       nmt-vocab inspect MODEL.spm [--pieces | --encode | --decode] [--ids] [-i FILE] [-o FILE]
+  or:  nmt-vocab inspect MODEL.spm [--pieces | --encode | --decode] [--ids] [-i FILE] [-o FILE]
 
 A vocabulary is a SentencePiece model with byte-pair encoding: it splits words into pieces and joins pieces to words.
 nmt-train learns a vocabulary if none is given. Use nmt-vocab to share one between models, or to inspect one:
@@ -23,7 +23,7 @@ nmt-train learns a vocabulary if none is given. Use nmt-vocab to share one betwe
   nmt-vocab train train.en train.de --size 8000 --model joint.spm    one vocabulary for both languages
   nmt-vocab inspect joint.spm                                        a summary
   nmt-vocab inspect joint.spm --pieces | less                        every piece with its id
-  echo "Wir sehen uns am Dienstag." | nmt-vocab inspect joint.spm --encode
+  echo "Wir sehen uns." | nmt-vocab inspect joint.spm --encode        the pieces of a sentence
   nmt-train train.en train.de --vocabs joint.spm                     a training with it
 
 nmt-vocab train --help and nmt-vocab inspect --help list all options.

@@ -17,7 +17,7 @@ Nccl::Nccl(CudaDevice&, const Id&, int, int, double) {
 Nccl::~Nccl() = default;
 
 // No object exists to call these on.
-void Nccl::wait_at_most(double) {
+void Nccl::set_timeout(double) {
   new_id();
 }
 void Nccl::begin_sum(float*, std::int64_t) {

@@ -199,7 +199,7 @@ Nccl::Nccl(CudaDevice& device, const Id& id, int rank, int size, double timeout)
   device.state().while_waiting = [state = state_.get()](double seconds) { state->wait(seconds); };
 }
 
-void Nccl::wait_at_most(double seconds) {
+void Nccl::set_timeout(double seconds) {
   state_->timeout = seconds;
 }
 

@@ -85,22 +85,24 @@ double chrf(const Sentences& hypotheses, const std::vector<Sentences>& reference
 double ter(const Sentences& hypotheses, const std::vector<Sentences>& references,
            const TerOptions& options = {});
 
-/// sacreBLEU's signature, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-0.2.0".
+/// sacreBLEU's signature for a number of references of each sentence,
+/// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-0.2.0".
 std::string signature(const BleuOptions& options, int references);
 std::string signature(const ChrfOptions& options, int references);
 std::string signature(const TerOptions& options, int references);
 
 constexpr std::uint64_t significance_seed = 12345;
 
-/// The half-width is half the distance between the 2.5 % and the 97.5 % quantile of the resamples.
+/// The 95 % confidence interval of a score, from 0 to 100.
 struct Interval {
-  double mean = 0, half_width = 0;
+  double mean = 0;        ///< of the resamples
+  double half_width = 0;  ///< half the distance between their 2.5 % and 97.5 % quantiles
 };
 
 /// One system against the baseline.
 struct PairedResult {
-  double score = 0;
-  double p_value = -1;        ///< below 0 for the baseline itself
+  double score = 0;     ///< of the corpus, 0 to 100
+  double p_value = -1;  ///< (c + 1) / (samples + 1), two-sided, as sacreBLEU; baseline: below 0
   bool has_interval = false;  ///< with the bootstrap
   Interval interval;
 };
@@ -111,13 +113,14 @@ enum class SignificanceTest {
 };
 
 /// Compares systems on the same sentences; systems[0] is the baseline. One result per system. The
-/// resamples are those of numpy's default_rng(seed). Errors: as bleu(); (usage): fewer than
-/// 2 samples.
+/// resamples are those of numpy's default_rng(seed). Errors: as bleu(); (usage): a single system,
+/// fewer than 2 samples.
 std::vector<PairedResult> compare_bleu(const std::vector<Sentences>& systems,
                                        const std::vector<Sentences>& references,
                                        const BleuOptions& options = {},
                                        SignificanceTest test = SignificanceTest::bootstrap,
                                        int samples = 1000, std::uint64_t seed = significance_seed);
+/// As compare_bleu(). Errors: as compare_bleu(); (usage): orders out of range.
 std::vector<PairedResult> compare_chrf(const std::vector<Sentences>& systems,
                                        const std::vector<Sentences>& references,
                                        const ChrfOptions& options = {},

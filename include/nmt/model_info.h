@@ -15,7 +15,7 @@ struct ModelInfo {
     std::int64_t parameters = 0;
   };
   std::string type;          ///< the architecture, as --type names it
-  std::string encoder_unit;  ///< "lrn", "gru", ...
+  std::string encoder_unit;  ///< "lrn", "gru", ...; "": self-attention
   std::string decoder_unit;
   std::string precision;  ///< of the stored weights: "float32", "bfloat16" or "int8"
   int dim_emb = 0;        ///< width of embeddings

@@ -7,7 +7,8 @@ namespace nmt {
 
 /// Options by the names of the programs' command lines, without dashes in front:
 /// {{"enc-cell", "gru"}, {"tied-embeddings", "false"}}. The values of a list are separated by white
-/// space. Names and values are checked as the programs check them.
+/// space, so none of them has any; lists of files with such names are members of the options.
+/// Names and values are checked as the programs check them.
 using Settings = std::map<std::string, std::string>;
 
 }  // namespace nmt

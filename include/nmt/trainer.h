@@ -17,20 +17,20 @@ struct TrainOptions {
   std::vector<std::string> train_sets = {};  ///< source and target file, one sentence per line
   std::vector<std::string> valid_sets = {};  ///< source and target file; empty: held out
   std::vector<std::string> vocabs = {};      ///< .spm files: none, one (joint) or two
-  std::vector<int> dim_vocabs = {};          ///< pieces of the vocabularies to train
+  std::vector<int> dim_vocabs = {};          ///< pieces to train: one number (joint) or two
   std::string model = "model";               ///< the model directory; a training there is resumed
   std::string unit = {};                     ///< of encoder and decoder: "lrn", "gru", "lstm", ...
   int dim_emb = 0;                           ///< width of embeddings
   int dim_rnn = 0;                           ///< width of recurrent layers
   int enc_depth = 0;                         ///< layers
   int dec_depth = 0;                         ///< layers
-  double learn_rate = 0;
-  int mini_batch_words = 0;  ///< padded target tokens per batch
-  std::string after = {};    ///< stop after epochs, updates or target tokens: "10e", "100Ku", "1Gt"
-  std::string disp_freq = {};   ///< how often progress is reported: "100u"
-  std::string valid_freq = {};  ///< how often the model is validated and saved: "1Ku"
-  int early_stopping = 10;      ///< validations without improvement
-  std::uint64_t seed = 1234;
+  double learn_rate = 0;                     ///< at its peak
+  int mini_batch_words = 0;                  ///< padded target tokens per batch
+  std::string after = {};  ///< stop after epochs, updates or target tokens: "10e", "100Ku", "1Gt"
+  std::string disp_freq = {};      ///< how often progress is reported: "100u"
+  std::string valid_freq = {};     ///< how often the model is validated and saved: "1Ku"
+  int early_stopping = 10;         ///< validations without improvement; 0: never
+  std::uint64_t seed = 1234;       ///< at least 1
   std::string device = "cpu";      ///< "cpu", "cuda", "cuda:N" or "auto"
   int cpu_threads = 0;             ///< 0: all processors
   std::string precision = "auto";  ///< "auto", "float32", "bfloat16", or on a GPU "tf32"
@@ -41,9 +41,9 @@ struct TrainOptions {
 struct TrainProgress {
   std::int64_t updates = 0;
   std::int64_t target_tokens = 0;  ///< trained on, </s> included
-  double epochs = 0;
-  double loss = 0;        ///< label-smoothed, nats per target token
-  double perplexity = 0;  ///< exp of the cross-entropy per target token
+  double epochs = 0;               ///< with the fraction of the present one
+  double loss = 0;                 ///< label-smoothed, nats per target token, since the last report
+  double perplexity = 0;           ///< exp of the cross-entropy per target token, since then
   double learn_rate = 0;
   double target_tokens_per_second = 0;
   double seconds = 0;                  ///< wall time over all runs
@@ -54,7 +54,7 @@ struct TrainProgress {
 struct Validation {
   std::int64_t updates = 0;
   double epochs = 0;
-  std::vector<std::pair<std::string, double>> metrics;  ///< in the order of valid-metrics
+  std::vector<std::pair<std::string, double>> metrics;  ///< BLEU and chrF: 0 to 100
   bool best = false;                                    ///< the first metric is the best so far
 };
 
@@ -74,9 +74,9 @@ struct TrainCallbacks {
 struct TrainResult {
   bool finished = false;  ///< true: a stopping rule applied; false: a callback stopped it
   std::int64_t updates = 0;
-  std::string best_metric;     ///< first of valid-metrics, "" before the first validation
-  std::optional<double> best;  ///< its best value
-  std::int64_t best_update = 0;
+  std::string best_metric;       ///< first of valid-metrics, "" before the first validation
+  std::optional<double> best;    ///< its best value
+  std::int64_t best_update = 0;  ///< of `best`
 };
 
 /// Trains a model on two parallel files, or resumes the training in the model directory. Computes

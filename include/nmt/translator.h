@@ -74,9 +74,9 @@ struct Translation {
 /// the lines of a call are a document, and a blank line ends it.
 ///
 /// Thread safety: several threads may call translate() and translate_line() of one object, which
-/// computes one call at a time with its own pool of threads. Callbacks are called outside of that,
-/// by the thread of the call. Construction, assignment and destruction need the object alone.
-/// Distinct objects are independent.
+/// computes one call at a time with its own pool of threads. ReadLine and WriteTranslation run in
+/// the thread of the call, while other threads may use the object. Construction, assignment and
+/// destruction need the object alone. Distinct objects are independent.
 class Translator {
  public:
   /// Loads a model directory. Errors (usage): no such model or device, an unknown option or a value

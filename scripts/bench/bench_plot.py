@@ -15,7 +15,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from common import arguments  # noqa: E402
-from compare_pytorch import ensure_packages  # noqa: E402
+from common.system import ensure_packages  # noqa: E402
 
 STYLES = {"products": ("o", "#33658a", "products"), "products packed before": (".", "#86bbd8", "products, packed before"),
           "recurrences": ("s", "#b35900", "recurrences of matrix units"), "attention": ("^", "#2e7d32", "attention"),

@@ -23,7 +23,8 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from common import arguments  # noqa: E402
-from compare_pytorch import Clock, add_device_options, child_seconds, describe_device, ensure_packages, programs, train_ours  # noqa: E402
+from common.pytorch import add_device_options, describe_device, train_ours  # noqa: E402
+from common.system import Clock, child_seconds, ensure_packages, programs  # noqa: E402
 
 BOS, EOS, UNK = 1, 2, 0
 

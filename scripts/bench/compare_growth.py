@@ -19,7 +19,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from common import arguments  # noqa: E402
-from compare_pytorch import Clock, add_device_options, describe_device, ensure_packages, programs  # noqa: E402
+from common.pytorch import add_device_options, describe_device  # noqa: E402
+from common.system import Clock, ensure_packages, programs  # noqa: E402
 
 
 def bench(args, filter, *more):

@@ -21,7 +21,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from common import arguments  # noqa: E402
-from compare_pytorch import Clock, add_device_options, describe_device, ensure_packages, programs  # noqa: E402
+from common.pytorch import add_device_options, describe_device  # noqa: E402
+from common.system import Clock, ensure_packages, programs  # noqa: E402
 
 STEPS, BATCH, WIDTH = 32, 64, 512
 QUICK = 5, 9, 16  # the sizes of nmt-bench --quick

@@ -16,121 +16,17 @@ The last line is `ratio: N.NN`: ours over PyTorch's, medians over the rounds.
 If PyTorch is missing, the script creates a virtual environment in .venv and installs torch, numpy and
 sentencepiece there."""
 import argparse
-import importlib
 import itertools
-import json
-import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts/bench"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from common import arguments  # noqa: E402
-
-
-def ensure_packages(*names):
-    """Re-executes the script in a virtual environment with these packages if they are missing
-    (default: torch, numpy, sentencepiece)."""
-    names = names or ("torch", "numpy", "sentencepiece")
-    try:
-        for name in names:
-            importlib.import_module(name)
-    except ImportError:
-        if os.environ.get("NMT_IN_VENV"):
-            raise
-        venv = ROOT / ".venv"
-        python = venv / "bin/python"
-        if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *names], check=True)
-        os.execve(python, [str(python), *sys.argv], {**os.environ, "NMT_IN_VENV": "1"})
-
-
-def programs():
-    return pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin"
-
-
-def add_device_options(parser):
-    parser.add_argument("--threads", type=arguments.whole(), default=os.cpu_count(), help="CPU threads on both sides (%(default)s)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="device of both sides (%(default)s)")
-
-
-class Clock:
-    """Measures seconds: CPU time of this process with one CPU thread, else wall time with the GPU
-    synchronized."""
-
-    def __init__(self, args):
-        self.device, self.alone = args.device, args.device == "cpu" and args.threads == 1
-
-    def __call__(self):
-        if self.device == "cuda":
-            import torch
-
-            torch.cuda.synchronize()
-        return time.process_time() if self.alone else time.perf_counter()
-
-
-def child_seconds(clock, command, **more):
-    """Runs a program; returns its seconds, measured as by Clock, and its output."""
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **more)
-    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - begin
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return (used if clock.alone else wall), done.stdout
-
-
-def processor():
-    """The processor's name and its class, as in docs/benchmarks/processors.md."""
-    import processor_table
-
-    names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")]
-    return f"{names[0] if names else 'unknown processor'} ({processor_table.this_class()})"
-
-
-def describe_device(args):
-    """One line about PyTorch; on CUDA with the version of cuDNN."""
-    import torch
-
-    torch.set_num_threads(args.threads)
-    if args.device == "cpu":
-        how = "processor time" if args.threads == 1 else "wall time"
-        precision = "bfloat16" if getattr(args, "precision", "float32") == "bfloat16" else "float32"
-        return f"PyTorch {torch.__version__}, {processor()}, {args.threads} thread{'s' * (args.threads > 1)}, {how}, {precision}"
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    precision = "bfloat16 by autocast" if getattr(args, "precision", "float32") == "bfloat16" else "float32 without TF32"
-    return f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}, cuDNN {torch.backends.cudnn.version()}, {precision}"
-
-
-def train_ours(args, data, folder, updates, dropout, vocabulary=None):
-    """Runs nmt-train for `updates` updates; returns target tokens per second over the second half."""
-    command = [
-        programs() / "nmt-train", data / "train.en", data / "train.de", "--model", folder, "--no-reload", "--type", "deep", "--unit", "gru",
-        "--reset", "after", "--bias", "--layer-normalization=false", "--attention-query", args.attention_query, "--dim-emb", "256",
-        "--dim-rnn", "256", "--enc-depth", "2", "--dec-depth", "2", "--tied-embeddings-all", "--mini-batch-words",
-        "4096", "--mini-batch", "0", "--after", f"{updates}u", "--disp-freq", f"{max(1, updates // 2)}u", "--valid-freq", "1000000u",
-        "--save-freq", "1000000u", "--optimizer", "adam", "--learn-rate", "0.0005", "--label-smoothing", "0.1", "--dropout-emb", str(dropout),
-        "--dropout-rnn", str(dropout), "--dropout-readout", str(dropout), "--cpu-threads", str(args.threads), "--quiet",
-    ]  # fmt: skip
-    command += ["--vocabs", vocabulary] if vocabulary else ["--dim-vocabs", "8000"]
-    command += ["--device", args.device]
-    command += ["--precision", getattr(args, "precision", "float32")]
-    clock = Clock(args)
-    seconds, _ = child_seconds(clock, command)
-    lines = [json.loads(line) for line in (pathlib.Path(folder) / "train.jsonl").read_text().splitlines()]
-    shown = [line for line in lines if line.get("event") == "display"]
-    if not clock.alone or updates < 8:
-        return shown[-1]["target_tokens_per_second"]
-    # CPU time: subtract a run with half the updates, which has the same startup and shutdown.
-    half = [updates // 2 if word == f"{updates}u" else word for word in command]
-    half[command.index("--after") + 1] = f"{updates // 2}u"
-    less, _ = child_seconds(clock, half)
-    return (shown[-1]["labels"] - shown[len(shown) // 2 - 1]["labels"]) / (seconds - less)
+from common.pytorch import add_device_options, describe_device, train_ours  # noqa: E402
+from common.system import Clock, ensure_packages, programs  # noqa: E402
 
 
 def train_files(data):

@@ -40,12 +40,11 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin"
-sys.path.insert(0, str(ROOT / "scripts/bench"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import units_table  # noqa: E402
-from common import arguments, inputs  # noqa: E402
+from common import arguments, inputs, system  # noqa: E402
 
+BIN = system.programs()
 NEVER = "1000000000u"
 # Options of nmt-train that do not decide what an update computes.
 BUDGET = ("--model", "--cpu-threads", "--after", "--max-minutes", "--early-stopping")
@@ -112,9 +111,10 @@ class Task:
 
     def result(self):
         try:
-            return json.loads(self.result_file.read_text())
+            found = json.loads(self.result_file.read_text())
         except (OSError, ValueError):
             return {}
+        return found if isinstance(found, dict) else {}
 
     def trained(self, result):
         """Whether the training has finished with this budget."""
@@ -274,11 +274,6 @@ def train_all(args, tasks):
             task.process.wait()
 
 
-def processor_seconds(process):
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def decode_speed(args, model, batch, source):
     """Milliseconds reported by nmt-translate, without loading: CPU time with one thread, else wall time."""
     command = [BIN / "nmt-translate", "-m", model, "-i", source, "-o", args.work / "speed.hyp", "--cpu-threads", args.threads, "--mini-batch", batch]
@@ -304,7 +299,7 @@ def train_speed(args, unit):
         process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=out, preexec_fn=die_with_parent)
     while process.poll() is None:
         if len(marks) < 2 and (model / "train.jsonl").exists():
-            now = processor_seconds(process)
+            now = system.cpu_seconds(process.pid)
             if (model / "train.jsonl").read_text(encoding="utf-8").count('"event":"display"') > len(marks):
                 marks.append(now)
         time.sleep(0.01)
@@ -442,6 +437,8 @@ def main():
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: sys.exit(128 + received))
     tasks = [Task(args, unit, seed) for seed in args.seeds for unit in units]
+    if not args.speed:
+        units_table.last_speed(args)  # a damaged file ends the script before the trainings
     check_inputs(args, tasks)
     if args.speed:
         measure_speed(args, units)
@@ -451,7 +448,7 @@ def main():
     units_table.write(args, rows, sys.argv)
     say(f"written: {args.work / 'table.md'}, table.csv")
     if not args.no_figures:
-        units_table.draw(args, ROOT)
+        units_table.draw(args, system.ROOT)
     sys.exit(1 if all(row["status"] != "ok" for row in rows) else 0)
 
 

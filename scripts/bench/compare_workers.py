@@ -12,17 +12,15 @@ Other options are passed to nmt-translate. With a model of random weights, --max
 nmt-translate is taken from $NMT_BUILD, else build/."""
 import argparse
 import os
-import pathlib
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
 
-from common import arguments
+from common import arguments, system
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin/nmt-translate"
+PROGRAM = system.programs() / "nmt-translate"
 
 
 def translate(options, *more):

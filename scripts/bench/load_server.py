@@ -29,6 +29,7 @@ import threading
 import time
 
 from common import arguments as checks
+from common.system import cpu_seconds
 
 
 def model(text):
@@ -66,13 +67,6 @@ def percentile(values, part):
 def resident(pid):
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-
-def processor_seconds(pid):
-    """Of all threads of a process so far."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def metrics(port):
@@ -141,7 +135,7 @@ class Run:
         idle = collections.deque(Client(port) for _ in range(clients))
         for client in idle:
             selector.register(client.socket, selectors.EVENT_READ, client)
-        before, server_before, own_before = metrics(port), processor_seconds(pid), time.process_time()
+        before, server_before, own_before = metrics(port), cpu_seconds(pid), time.process_time()
         start = time.perf_counter()
         end, due, number, waiting = start + seconds, start, 0, 0
         next_sample = start
@@ -172,7 +166,7 @@ class Run:
                 waiting -= 1
         self.seconds = time.perf_counter() - start
         answered = max(self.statuses.get(200, 0), 1)
-        self.processor = (processor_seconds(pid) - server_before) / answered
+        self.processor = (cpu_seconds(pid) - server_before) / answered
         self.own_processor = (time.process_time() - own_before) / answered
         after = metrics(port)
         done = {name: after[name] - before[name] for name in ("nmt_batches_total", "nmt_sentences_total", "nmt_translating_seconds_total")}

@@ -55,7 +55,7 @@ done
 cp "$here"/{gpu_check,make_portable}.sh "$here"/{gpu_check,compare_layers,compare_pytorch,processor_table,pytorch_model}.py \
   "$folder/scripts/bench/"
 cp "$here"/gpu/*.py "$folder/scripts/bench/gpu/"
-cp "$here"/common/arguments.py "$folder/scripts/bench/common/"
+cp "$here"/common/*.py "$folder/scripts/bench/common/"
 cp "$here"/../data/make_toy_corpus.py "$folder/scripts/data/"
 if $cuda_libs; then  # the programs load them with dlopen()
   for place in /usr/local/cuda/lib64 /usr/lib/x86_64-linux-gnu; do

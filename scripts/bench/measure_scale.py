@@ -18,12 +18,7 @@ import sys
 import tempfile
 
 from common import arguments
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def programs():
-    return pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin"
+from common.system import ROOT, programs
 
 
 def used(command):

@@ -11,13 +11,11 @@ followed by a colon and options of nmt-train. Finished trainings in --work are k
 distances need another --work.
 Programs are taken from $NMT_BUILD/bin, else from build/bin."""
 import argparse
-import os
-import pathlib
 import random
 import subprocess
 import sys
 
-from common import arguments, inputs
+from common import arguments, inputs, system
 from svg import COLORS, Chart, write
 
 KEYS = [f"key{i}" for i in range(8)]
@@ -79,7 +77,7 @@ def main():
     parser.add_argument("--seed", type=arguments.whole(0), default=1, help="random seed (%(default)s)")
     parser.add_argument("--threads", type=arguments.whole(), default=1, help="threads of each program (%(default)s)")
     args = parser.parse_args()
-    programs = pathlib.Path(os.environ.get("NMT_BUILD", "build")).resolve() / "bin"
+    programs = system.programs()
     if len(set(args.units)) < len(args.units):
         parser.error(f"{' '.join(args.units)}: a unit is given twice")
     arguments.need_programs(programs, "nmt-train", "nmt-tag")

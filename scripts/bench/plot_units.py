@@ -117,6 +117,20 @@ def curves(folder, points, baseline):
     return save(figure, folder, "curves.png")
 
 
+def is_point(value):
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(each, float | int) for each in value)
+
+
+def read_curves(path):
+    """Unit -> pairs of updates and BLEU."""
+    what, advice = "file of curves", "remove it; compare_units.py writes it"
+    points = arguments.read_object(path, what, advice=advice)
+    for unit, curve in points.items():
+        if not isinstance(curve, list) or not all(map(is_point, curve)):
+            arguments.fail(f"{path}: is no {what}: the curve of {unit} is damaged; {advice}")
+    return points
+
+
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=arguments.folder, help="work directory of compare_units.py")
@@ -134,7 +148,7 @@ def main():
     if missing := [name for name in COLUMNS if name not in (table.fieldnames or ())]:
         arguments.fail(f"{folder / 'table.csv'}: has no column {missing[0]}; compare_units.py writes it")
     rows = list(table)
-    points = arguments.read_object(folder / "curves.json", "file of curves; compare_units.py writes it")
+    points = read_curves(folder / "curves.json")
     if plt is None:
         sys.exit("matplotlib is missing: pip install matplotlib")
     names = [bleu(folder, rows, baseline), speed(folder, rows, baseline), pareto(folder, rows, baseline), curves(folder, points, baseline)]

@@ -14,11 +14,10 @@ import subprocess
 import sys
 import textwrap
 
-from common import arguments
+from common import arguments, system
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin/nmt-bench"
-PAGE = ROOT / "docs/benchmarks/processors.md"
+PROGRAM = system.programs() / "nmt-bench"
+PAGE = system.ROOT / "docs/benchmarks/processors.md"
 # Rows in each precision of the weights and by these products; those of "tiny" are the smoke test's.
 TRAINING = r"training/(multi30k (gru|lrn|olrn|sru)|tiny)"
 RUNS = [("float32", "own", rf"^(processor/|{TRAINING}|decoding/(multi30k|tiny))"), ("float32", "bfloat16x3", f"^{TRAINING}"),
@@ -69,22 +68,22 @@ def l3_kib():
     return int(size.read_text(encoding="utf-8").strip().rstrip("K")) if size.exists() else 0
 
 
-def cpuinfo():
-    text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0]
-    return dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in text.splitlines() if ":" in line)
-
-
 def this_class():
-    facts = cpuinfo()
+    facts = system.processor_facts()
     return class_of(facts.get("vendor_id", "unknown"), int(facts.get("cpu family", 0)), int(facts.get("model", 0)), facts.get("flags", "").split(),
                     l3_kib())
+
+
+def name_and_class():
+    """The processor's name and its class, as in docs/benchmarks/processors.md."""
+    return f"{system.processor_name()} ({this_class()})"
 
 
 def measure(threads, more):
     """The report of nmt-bench, with the rows of all runs."""
     documents = []
     for precision, products, rows in RUNS:
-        if products == "bfloat16x3" and "amx_bf16" not in cpuinfo().get("flags", "").split():
+        if products == "bfloat16x3" and "amx_bf16" not in system.processor_facts().get("flags", "").split():
             continue
         command = [PROGRAM, "--filter", rows, "--precision", precision, "--format", "json", "--products", products, "--cpu-threads", threads, *more]
         done = subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True)

@@ -29,7 +29,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from common import arguments  # noqa: E402
-from compare_pytorch import ensure_packages  # noqa: E402
+from common.system import ensure_packages  # noqa: E402
 
 START = time.perf_counter()
 VALIDATION_PARTS = 16

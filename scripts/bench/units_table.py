@@ -5,7 +5,6 @@ import filecmp
 import json
 import os
 import pathlib
-import platform
 import re
 import statistics
 import subprocess
@@ -14,6 +13,7 @@ import sys
 import time
 
 import welch
+from common import arguments, system
 
 COLUMNS = ["unit", "status", "parameters", "updates", "seeds", "tokens_per_second", "tokens_ratio", "ms_batch_1", "ms_batch_64", "bleu", "ci", "bleu_sd",
            "p_value", "p_seeds", "dev_bleu", "brevity", "why"]  # fmt: skip
@@ -64,7 +64,7 @@ def result_of(args, unit, seed):
     file = args.work / unit.folder / f"seed-{seed}" / "result.json"
     if not file.exists():
         return {"status": "failed", "why": "not trained yet"}
-    result = json.loads(file.read_text())
+    result = arguments.read_object(file, "result of a training", "status", advice="remove it, and run without --speed")
     if result["status"] == "ok" and not all(is_translated(args, file.parent, result, test) for test in range(len(args.tests))):
         return {"status": "failed", "why": "trained, but these test sets are not translated: run without --speed"}
     return result
@@ -85,12 +85,33 @@ def is_translated(args, folder, result, test):
     return lines(output) == lines(pathlib.Path(args.tests[test][0]))
 
 
+def is_speed(measured):
+    """Whether the values have the types that --speed writes."""
+    units, conditions = measured["units"], measured["conditions"]
+    if not all(isinstance(part, dict) for part in (units, conditions, measured.get("inputs", {}))):
+        return False
+    if not all(isinstance(conditions.get(name), float | int) for name in ("rounds", "updates", "threads", "load")) or "date" not in conditions:
+        return False
+    return all(isinstance(figures, dict) and all(isinstance(value, str if name == "why" else float | int) for name, value in figures.items())
+               for figures in units.values())  # fmt: skip
+
+
+def last_speed(args):
+    """What the last --speed wrote, or None."""
+    file, what, advice = args.work / "speed.json", "record of --speed", "remove it, and run with --speed again"
+    if not file.exists():
+        return None
+    measured = arguments.read_object(file, what, "units", "conditions", advice=advice)
+    if not is_speed(measured):
+        arguments.fail(f"{file}: is no {what}: it is damaged; {advice}")
+    return measured
+
+
 def speeds(args):
     """Figures of the last --speed by unit, without units whose inputs have changed since."""
-    file = args.work / "speed.json"
-    if not file.exists():
+    measured = last_speed(args)
+    if measured is None:
         return {}
-    measured = json.loads(file.read_text())
     before, now = measured.get("inputs", {}), args.speed_inputs
     return {name: figures for name, figures in measured["units"].items() if name not in before or name not in now or before[name] == now[name]}
 
@@ -166,14 +187,6 @@ def shown_p(row, key):
     return "< 0.001" if row[key] is not None and row[key] < 0.0005 else shown(row, key, "{:.3f}")
 
 
-def processor():
-    try:
-        names = re.findall(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
-        return names[0] if names else platform.machine()
-    except OSError:
-        return platform.machine()
-
-
 def markdown(args, table, command):
     base = args.baseline
     head = ["unit", "parameters", "updates", "training, target tokens/s", f"over {base}", "ms a sentence, batch 1", "batch 64", "BLEU (95 %)", f"p against {base}", "over seeds", "best dev BLEU"]
@@ -188,11 +201,11 @@ def markdown(args, table, command):
         cells += ["" if mean is None else f"{mean:.1f}" + (f" ({p:.3f})" if p is not None else "") for mean, p in others]
         lines.append("| " + " | ".join(cells) + " |")
     budget = f"the time in which {args.equal_time} computes {args.updates:,} updates" if args.equal_time else f"{args.updates:,} updates" if args.updates else "until early stopping" if args.until_converged else f"{args.minutes:g} minutes"
-    notes = [f"Each unit: {budget}, seeds {', '.join(map(str, args.seeds))}, {args.threads} {'thread' if args.threads == 1 else 'threads'}. {time.strftime('%Y-%m-%d')}, {processor()}, {os.cpu_count()} processors."]
+    notes = [f"Each unit: {budget}, seeds {', '.join(map(str, args.seeds))}, {args.threads} {'thread' if args.threads == 1 else 'threads'}. "
+             f"{time.strftime('%Y-%m-%d')}, {system.processor_name()}, {os.cpu_count()} processors."]  # fmt: skip
     notes.append("p: paired bootstrap over the sentences, median of the seeds; over seeds: Welch's t-test, which counts the variance between trainings.")
-    speed_file = args.work / "speed.json"
-    if speed_file.exists():
-        c = json.loads(speed_file.read_text())["conditions"]
+    if measured := last_speed(args):
+        c = measured["conditions"]
         notes.append(f"Speed: medians of {c['rounds']} rounds over all units in turn, {c['updates']} updates each of which the second half counts, "
                      f"{'1 thread, processor' if c['threads'] == 1 else str(c['threads']) + ' threads, wall'} time, {c['date']}, load average after it {c['load']:.1f}.")  # fmt: skip
     notes += [f"{row['unit']}: {row['why']}" for row in table if row["why"]]

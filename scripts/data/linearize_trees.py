@@ -76,8 +76,13 @@ def read_trees(path):
                     sys.exit(f"{path}:{number}: word number {columns[0]}, expected {len(sentence) + 1}")
                 if not columns[6].isdecimal():
                     sys.exit(f"{path}:{number}: head '{columns[6]}', expected a number")
+                if len(sentence) == LONGEST:
+                    sys.exit(f"{path}:{first}: a sentence of more than {LONGEST:,} words")
                 first = first if sentence else number
                 sentence.append((columns[1].replace(" ", "_"), int(columns[6]), columns[7]))
+
+
+LONGEST = 1000  # words of a sentence: making a tree projective takes their third power
 
 
 def crossing(heads):
@@ -185,14 +190,15 @@ def score(args):
     sentences = list(read_trees(args.trees))
     if not sentences:
         sys.exit(f"{args.trees}: no tree")
-    outputs = lines_of(args.output)[:-1]
+    outputs = lines_of(args.output)
+    outputs = outputs if outputs[-1] else outputs[:-1]
     if len(outputs) != len(sentences):
         sys.exit(f"{args.output}: {len(outputs)} lines for {len(sentences)} trees in {args.trees}")
     words = unlabeled = labeled = whole = sound = 0
     for sentence, output in zip(sentences, outputs):
         heads, relations, is_sound = parse(output.split())
         kept = (lambda r: r.split(":")[0]) if args.no_subtypes else (lambda r: r)
-        right = [(h == head, h == head and r == kept(relation)) for (_, head, relation), h, r in zip(sentence, heads, relations)]
+        right = [(h == head, h == head and kept(r) == kept(relation)) for (_, head, relation), h, r in zip(sentence, heads, relations)]
         words += len(sentence)
         unlabeled += sum(u for u, _ in right)
         labeled += sum(l for _, l in right)

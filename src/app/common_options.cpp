@@ -26,7 +26,7 @@ config::Option model_output_option(std::string* path) {
   return output(path, "new model directory", "DIR");
 }
 
-void tell_without_effect(const std::string& of_files, const std::string& typed) {
+void report_idle_options(const std::string& of_files, const std::string& typed) {
   if (!of_files.empty()) log::warn("options without effect: {}", of_files);
   if (!typed.empty()) fail(ExitStatus::usage, "options without effect: {}; leave them out", typed);
 }

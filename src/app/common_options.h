@@ -20,6 +20,6 @@ config::Option model_output_option(std::string* path);
 /// Warns about options of configuration files that have no effect: such a file may serve several
 /// programs and models. Error (usage): options of the command line that have none. Both are "name
 /// (why), name (why)", or "".
-void tell_without_effect(const std::string& of_files, const std::string& typed);
+void report_idle_options(const std::string& of_files, const std::string& typed);
 
 }  // namespace nmt::app

@@ -255,7 +255,7 @@ struct LayersOf {
 
 }  // namespace
 
-void tell_recurrences(const Context& context, ParameterSet& parameters) {
+void log_recurrences(const Context& context, ParameterSet& parameters) {
   if (context.cudnn) {
     const LayersOf layers(parameters, &RecurrentLayerInfo::cudnn_unsupported);
     layers.require_any("cudnn");

@@ -81,6 +81,6 @@ class Compute {
 
 /// Logs which layers of a model cuDNN or persistent kernels run, if the context has cuDNN or its
 /// device runs recurrences persistently. Error (usage): the one that was chosen runs none of them.
-void tell_recurrences(const Context& context, ParameterSet& parameters);
+void log_recurrences(const Context& context, ParameterSet& parameters);
 
 }  // namespace nmt::app

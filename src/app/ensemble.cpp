@@ -126,7 +126,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
       use_weights(at, ModelDirectory::open(names[i]).weights());
     if (at.weights != context.weights) log::info("{}: {}", names[i], precision_name(at.weights));
     models_.push_back(LoadedModel::load(names[i], at));
-    tell_recurrences(at, models_.back()->model().parameters());
+    log_recurrences(at, models_.back()->model().parameters());
     LoadedModel &first = *models_.front(), &model = *models_.back();
     require_one_target("model", names[0], first.target_vocabulary(), names[i],
                        model.target_vocabulary());
@@ -139,8 +139,8 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
     members.push_back(member(i, model.scorer()));
     if (members.back().source && sentences(model) > 0)
       fail(ExitStatus::usage,
-           "model: {} and {} read context sentences, but have different source vocabularies; such "
-           "models are no ensemble",
+           "model: {} and {} read context sentences: an ensemble of such models needs equal "
+           "source vocabularies",
            names[0], names[i]);
     if (members.back().source && pieces_in)
       fail(ExitStatus::usage,

@@ -78,7 +78,7 @@ namespace {
 
 void check_effects(const config::Settings& settings) {
   if (settings.has_effects_checked_later() || !settings.asks_dump().empty()) return;
-  tell_without_effect(settings.without_effect(false), settings.without_effect(true));
+  report_idle_options(settings.without_effect(false), settings.without_effect(true));
 }
 
 std::string memory_advice(const config::Settings& settings) {

@@ -65,7 +65,7 @@ void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const Cell
     const Shape shape = x.shape().with_last(cell.width);
     record.input = Tensor(*probe.host, shape);
     record.forget = Tensor(*probe.host, shape);
-    if (!cell.unit->is_matrix()) record.slope = Tensor(*probe.host, shape);
+    if (!cell.unit->has_recurrent_product()) record.slope = Tensor(*probe.host, shape);
     const Tensor inputs = host_copy(context, probe, x),
                  products = host_copy(context, probe, buffers.u),
                  vectors = host_copy(context, probe, cell.vectors ? cell.vectors->value : Tensor());

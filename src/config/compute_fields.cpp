@@ -20,7 +20,7 @@ std::vector<Option> list(ComputeSpec& s) {
               .with_role(Role::location)
               .differs_by_rank(),
           Option("workers", &s.workers,
-                 "batches at a time, each with --cpu-threads threads; auto: one per thread")
+                 "concurrent batches, of --cpu-threads threads each; auto: one per thread")
               .range(1, 1024)
               .chosen_by_default()
               .with_role(Role::location),
@@ -33,7 +33,8 @@ std::vector<Option> list(ComputeSpec& s) {
           Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
               .with_role(Role::compute),
           Option("products", &s.products,
-                 "GEMM of CPU training; own: thread-independent products; auto: bfloat16x3 "
+                 "GEMM implementation of CPU training; own: thread-independent products; auto: "
+                 "bfloat16x3 "
                  "(float32 by AMX) or oneDNN where they are faster")
               .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,

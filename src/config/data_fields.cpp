@@ -116,6 +116,7 @@ void check(const DataSpec& s, Task task, ExitStatus status) {
       fail(status, "{}: {} files given, {} needs one", name, files.size(), model_of(task));
     if (!files.empty() && files[0].empty()) fail(status, "{}: no file given", name);
   };
+  if (s.guided_alignment.empty()) fail(status, "guided-alignment: no file given");
   for (const auto& [name, files] :
        {std::pair{"train-sets", &s.train_sets}, {"valid-sets", &s.valid_sets}}) {
     if (files_per_set(task) == 1)

@@ -43,7 +43,7 @@ std::vector<Option> shape(ModelSpec& s) {
           Option("state-heads", &s.state_heads,
                  "heads of matrix-state units; 0: 4, or fewer that divide the width")
               .range(0, 1024),
-          Option("state-width", &s.state_width, "numbers per channel of units with a matrix state")
+          Option("state-width", &s.state_width, "columns of the state of matrix-state units")
               .range(1, 64),
           Option("bias", &s.bias, "bias of the units' input projections").idle_when([&s] {
             return s.layer_normalization ? "layer-normalization has one" : "";
@@ -157,7 +157,7 @@ std::vector<Option> regularization(ModelSpec& s) {
     return Option(name, member, help).range(0, 0.99).chosen_by_default();
   };
   return {
-      Option("dropout", {}, "value of the three dropout options below")
+      Option("dropout", {}, "default of dropout-emb, dropout-rnn and dropout-readout")
           .range(0, 0.99)
           .meta("P")
           .spreads_to({"dropout-emb", "dropout-rnn", "dropout-readout"}),

@@ -275,11 +275,11 @@ std::string expected(const Option& option) {
   };
   const auto word = [&]() -> std::string {
     if (option.form == Form::period)
-      return "a training length: a number with u (updates), e (epochs) or t (target labels), such "
+      return "a training length: a number with u (updates), e (epochs) or t (target tokens), such "
              "as 500u, 100Ku, 10e";
     if (option.form == Form::periods)
       return "a list of training lengths: numbers with u (updates), e (epochs) or t (target "
-             "labels), such as 10e,100Ku; +10e is counted from the current progress";
+             "tokens), such as 10e,100Ku; +10e is counted from the current progress";
     if (option.form == Form::device) return "cpu, cuda, cuda:N or auto";
     if (option.words.empty()) return "a text";
     std::vector<std::string> named;

@@ -40,7 +40,7 @@ Period parse_period(std::string_view text, std::string_view option) {
   if (error != std::errc() || at != end || !(period.count >= 0) || !std::isfinite(period.count))
     fail(ExitStatus::usage,
          "{}: '{}' is not a training length; expected a number with u (updates), e (epochs) or t "
-         "(target labels), such as 500u, 100Ku, 10e",
+         "(target tokens), such as 500u, 100Ku, 10e",
          option, text);
   return period;
 }

@@ -19,7 +19,7 @@ struct Progress {
 };
 
 /// A length of training in Marian's notation: a number, a multiplier K, M or G, and a unit: u
-/// updates, e epochs, t target labels. "100Ku", "10e", "1.5Gt"; no unit means updates.
+/// updates, e epochs, t target tokens. "100Ku", "10e", "1.5Gt"; no unit means updates.
 struct Period {
   enum class Unit : char { updates = 'u', epochs = 'e', labels = 't' };
   double count = 0;

@@ -41,7 +41,7 @@ std::vector<Option> list(SearchSpec& s) {
                  "output length limit: additional tokens")
               .range(0, 100000)
               .in_validation(),
-          Option("allow-unk", &s.allow_unk, "unknown symbols in outputs").in_validation(),
+          Option("allow-unk", &s.allow_unk, "allow <unk> in outputs").in_validation(),
           Option("n-best", &s.n_best, "all hypotheses with scores, in Moses n-best format"),
           Option("alignment", &s.alignment, "source words or subwords each output word attends to")
               .value_alone("word"),

@@ -36,10 +36,10 @@ std::vector<Option> optimizer(TrainSpec& s) {
                : "";
   };
   return {
-      Option("optimizer", &s.optimizer, "update rule").alias({"o"}).changes_if(same_state),
+      Option("optimizer", &s.optimizer, "optimizer").alias({"o"}).changes_if(same_state),
       Option("optimizer-params", &s.optimizer_params,
-             "parameters of the update rule in the order of its documentation")
-          .unset_means("those of the rule")
+             "parameters of the optimizer in order: beta1 beta2 epsilon of adam")
+          .unset_means("those of the optimizer")
           .range(0)
           .meta("X...")
           .changes_if(same_momentum),

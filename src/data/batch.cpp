@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 namespace nmt {
 
@@ -112,6 +113,38 @@ Batch slice(const Batch& batch, int first, int count) {
             "batch: sentences {} to {} are out of range, the batch has {}", first, first + count,
             batch.sentences);
   return part_of(batch, {first, count, 1});
+}
+
+std::vector<std::int32_t> source_lengths(const Batch& batch) {
+  std::vector<std::int32_t> lengths(static_cast<std::size_t>(batch.sentences));
+  for (std::size_t i = 0; i < batch.source_mask.size(); ++i)
+    if (batch.source_mask[i] != 0.0f) ++lengths[i % lengths.size()];
+  return lengths;
+}
+
+std::vector<int> sizes_of(std::span<const Ids> sentences) {
+  std::vector<int> sizes;
+  for (const Ids& ids : sentences) sizes.push_back(static_cast<int>(ids.size()));
+  return sizes;
+}
+
+std::vector<std::vector<std::size_t>> longest_first(std::span<const Ids> sentences,
+                                                    std::size_t most_tokens) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < sentences.size(); ++i)
+    if (!sentences[i].empty()) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return sentences[a].size() > sentences[b].size();
+  });
+  std::vector<std::vector<std::size_t>> batches;
+  for (std::size_t begin = 0; begin < order.size();) {
+    const std::size_t count = std::clamp<std::size_t>(most_tokens / sentences[order[begin]].size(),
+                                                      1, order.size() - begin);
+    batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                         order.begin() + static_cast<std::ptrdiff_t>(begin + count));
+    begin += count;
+  }
+  return batches;
 }
 
 Batch take(const Batch& batch, const Share& share) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace nmt {
@@ -59,6 +60,15 @@ using Ids = std::vector<std::int32_t>;
 /// the vocabulary.
 Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const Ids*>& targets,
                  std::int32_t bos, std::int32_t eos);
+
+/// The tokens of each source sentence, </s> included: [B].
+std::vector<std::int32_t> source_lengths(const Batch& batch);
+/// The numbers of tokens of encoded sentences.
+std::vector<int> sizes_of(std::span<const Ids> sentences);
+/// The sentences that have tokens in batches of at most `most_tokens`, padding included, or of one
+/// sentence. Longest first, so that the first batch needs the most memory.
+std::vector<std::vector<std::size_t>> longest_first(std::span<const Ids> sentences,
+                                                    std::size_t most_tokens);
 
 /// Sentences [first, first + count) of a batch, trimmed to their longest sentences.
 Batch slice(const Batch& batch, int first, int count);

@@ -93,7 +93,7 @@ class RougeMetric : public Metric {
   }
 
  private:
-  static constexpr double unit = 1099511627776.0;  // 2^40
+  static constexpr double unit = 4294967296.0;  // 2^32: sums of 2^31 lines fit
   static double mean(const std::vector<std::int64_t>& sum, std::size_t column) {
     return 100 * (static_cast<double>(sum[column]) / unit) / static_cast<double>(sum[3]);
   }

@@ -1,6 +1,7 @@
 #include "nmt/model_info.h"
 
 #include "config/fields.h"
+#include "model/architecture.h"
 #include "model/directory/model_directory.h"
 #include "model/directory/stored_weights.h"
 #include "model/inventory.h"
@@ -19,7 +20,7 @@ ModelInfo model_info(const std::string& path) {
     info.settings[option.name] = text;
   }
   info.type = info.settings.at("type");
-  info.encoder_unit = info.settings.at("enc-cell");
+  info.encoder_unit = encoder_attends(spec) ? "" : info.settings.at("enc-cell");
   info.decoder_unit = info.settings.at("dec-cell");
   info.precision = precision_name(directory.weights());
   info.dim_emb = spec.dim_emb;

@@ -31,22 +31,20 @@ void check_without_attention(const ModelSpec& spec) {
          "would not enter; use another dec-cell or attention",
          unit.name);
   if (spec.attention_query)
-    fail(ExitStatus::usage,
-         "attention-query: '{}' means nothing beside attention none; leave it auto",
+    fail(ExitStatus::usage, "attention-query: {} has no effect with attention none; use auto",
          name_of(*spec.attention_query));
   if (spec.heads != 1)
-    fail(ExitStatus::usage, "heads: {} means nothing beside attention none; leave it 1",
-         spec.heads);
+    fail(ExitStatus::usage, "heads: {} has no effect with attention none; use 1", spec.heads);
   if (!spec.upper_context)
-    fail(ExitStatus::usage, "upper-context: there is no context to leave out with attention none");
+    fail(ExitStatus::usage, "upper-context: false has no effect with attention none; use true");
   if (spec.attention_projections)
     fail(ExitStatus::usage,
-         "attention-projections: there are no heads to project with attention none");
+         "attention-projections: true has no effect with attention none; use false");
   if (spec.alignment_head != 0)
-    fail(ExitStatus::usage, "alignment-head: {} means nothing beside attention none; leave it 0",
+    fail(ExitStatus::usage, "alignment-head: {} has no effect with attention none; use 0",
          spec.alignment_head);
   if (spec.dim_attention != 0)
-    fail(ExitStatus::usage, "dim-attention: {} means nothing beside attention none; leave it 0",
+    fail(ExitStatus::usage, "dim-attention: {} has no effect with attention none; use 0",
          spec.dim_attention);
 }
 
@@ -65,18 +63,18 @@ void check_without_blocks(const ModelSpec& spec) {
   BlockSpec block = spec.block;
   for (const config::Option& option : config::block_fields(block))
     if (config::values(option) != option.initial)
-      fail(ExitStatus::usage, "{}: {} means nothing for type {}; allowed for type {}", option.name,
-           config::joined_values(option), name_of(spec.type),
+      fail(ExitStatus::usage, "{}: {} is not supported by type {}; supported by type {}",
+           option.name, config::joined_values(option), name_of(spec.type),
            architecture_names([](const Architecture& a) { return a.has_blocks(); }));
 }
 
 void check_blocks(const ModelSpec& spec) {
   const std::string type(name_of(spec.type));
   if (spec.attention_query == AttentionQuery::recurrent)
-    fail(ExitStatus::usage, "attention-query: recurrent means nothing for type {}; leave it auto",
+    fail(ExitStatus::usage, "attention-query: recurrent is not supported by type {}; use auto",
          type);
   if (spec.attention_projections)
-    fail(ExitStatus::usage, "attention-projections: type {} always has them; leave it false", type);
+    fail(ExitStatus::usage, "attention-projections: type {} always has them; use false", type);
   if (!spec.upper_context)
     fail(ExitStatus::usage, "upper-context: every decoder layer of type {} reads the context",
          type);
@@ -90,9 +88,8 @@ void check_blocks(const ModelSpec& spec) {
               : std::vector<std::string>{"encoder-heads", "encoder-positions"};
   for (const config::Option& option : config::only(idle, config::block_fields(block)))
     if (config::values(option) != option.initial)
-      fail(ExitStatus::usage, "{}: {} means nothing beside encoder-mixer {}; leave it {}",
-           option.name, config::joined_values(option), name_of(block.encoder_mixer),
-           option.initial.front());
+      fail(ExitStatus::usage, "{}: {} has no effect with encoder-mixer {}; use {}", option.name,
+           config::joined_values(option), name_of(block.encoder_mixer), option.initial.front());
   if (!attends && block.encoder_directions == EncoderDirections::joined && !block.unit_projection)
     fail(ExitStatus::usage,
          "unit-projection: encoder-directions joined needs it, since the encoder's states are then "

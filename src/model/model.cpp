@@ -15,13 +15,6 @@
 namespace nmt {
 namespace {
 
-std::vector<std::int32_t> lengths_of(const Batch& batch) {
-  std::vector<std::int32_t> lengths(batch.sentences);
-  for (std::size_t i = 0; i < batch.source_mask.size(); ++i)
-    if (batch.source_mask[i] != 0.0f) ++lengths[i % batch.sentences];
-  return lengths;
-}
-
 // The sums of a loss (Trainable::accumulate_gradients) on the device.
 Tensor no_loss(const Context& context) {
   Tensor sums = context.empty({3}, Dtype::f64);
@@ -108,7 +101,7 @@ Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch,
                                        std::shared_ptr<const ops::AttentionGuide> guide) const {
   const std::int64_t b = batch.sentences, s = batch.source_steps, t = batch.target_steps;
   Encoded source = encode(tape, ops::send_symbols(tape, batch.source, {s, b}),
-                          upload(context, batch.source_mask, {s, b}), lengths_of(batch));
+                          upload(context, batch.source_mask, {s, b}), source_lengths(batch));
   source.memory.back().guide = std::move(guide);
   tape.milestone(static_cast<int>(Completed::decoder));
   if (tape.probe()) tape.probe()->encoder_units = tape.probe()->units.size();
@@ -139,8 +132,8 @@ std::shared_ptr<const ops::AttentionGuide> Model::Impl::guide(const LinkedRows& 
                                                               const Tensor& sums) const {
   if (links.offsets.empty()) return nullptr;
   NMT_CHECK(spec.attention != AttentionType::none && sums.elements() == 3,
-            "guided alignment: attention {}, {} sums of losses", name_of(spec.attention),
-            sums.elements());
+            "guided alignment needs attention (it is {}) and 3 loss sums (it has {})",
+            name_of(spec.attention), sums.elements());
   NMT_CHECK(spec.alignment_head > 0 || spec.heads == 1,
             "guided alignment: the model's alignments are the mean of {} heads", spec.heads);
   return std::make_shared<ops::AttentionGuide>(

@@ -40,7 +40,7 @@ std::int64_t saved_by(const ops::Cell& cell, float state_dropout) {
 
 // Whether a pass drops some of what the cell's products read.
 bool drops(const Tape& tape, const ops::Cell& cell, float p) {
-  return p > 0 && tape.recording() && cell.unit->is_matrix();
+  return p > 0 && tape.recording() && cell.unit->has_recurrent_product();
 }
 
 // Sets the vectors [vectors,H] of a unit that starts them otherwise than at 0.
@@ -111,7 +111,7 @@ InputProjection::InputProjection(const Builder& builder, const std::string& name
   const kernels::Unit& unit = *settings.unit;
   if (settings.layer_normalization)
     normalization = Normalization(builder, name + "_norm", wide);
-  else if (settings.bias || (unit.bias && !unit.is_matrix()) ||
+  else if (settings.bias || (unit.bias && !unit.has_recurrent_product()) ||
            settings.gates.reads(unit, BiasOf::input))
     bias = &builder.add(name + "_bias", {wide}, Init::zero);
   settings.gates.set(builder, unit, BiasOf::input, normalization ? normalization.bias : bias,

@@ -18,7 +18,7 @@ class Nccl {
   using Id = std::array<char, 128>;
   /// Error (usage): libnccl is missing, or the build has no CUDA backend.
   static Id new_id();
-  /// Waits for the other ranks, as wait_at_most() says. The device outlives this object. Errors: as
+  /// Waits for the other ranks, as set_timeout() says. The device outlives this object. Errors: as
   /// new_id(); (failed) a rank has not come in time.
   Nccl(CudaDevice& device, const Id& id, int rank, int size, double timeout);
   ~Nccl();
@@ -28,7 +28,7 @@ class Nccl {
   /// Sets the timeout in seconds after which a wait of the host for other ranks, or for a device
   /// that waits for them, is an error; 0: no timeout. Failures that NCCL reports end the wait at
   /// once.
-  void wait_at_most(double seconds);
+  void set_timeout(double seconds);
   /// All-reduce: values[i] becomes the sum over all ranks. It follows the work queued so far and
   /// runs concurrently with later work; work queued after finish_sums() waits for it.
   void begin_sum(float* values, std::int64_t n);

@@ -8,7 +8,7 @@ std::vector<Option> list(NoiseSpec& s) {
     return Option(name, rate, help).range(0, 1).meta("P").chosen_by_default().kept_by_resume();
   };
   return {
-      Option("noise", {}, "value of the four noise options below; 0: none")
+      Option("noise", {}, "default of noise-upper, -title, -typos and -punctuation; 0: none")
           .range(0, 0.5)
           .meta("P")
           .spreads_to({"noise-upper", "noise-title", "noise-typos", "noise-punctuation"}),

@@ -33,8 +33,8 @@ void announce_changes(const std::vector<ChangedSetting>& changes, const std::str
                              change.name, change.before, change.now, change.refusal);
   }
   if (!refused.empty())
-    fail(ExitStatus::usage, "{}: cannot go on with other settings: {}; take these back, or {}",
-         model, refused, start_anew);
+    fail(ExitStatus::usage, "{}: cannot go on with other settings: {}; revert them, or {}", model,
+         refused, start_anew);
 }
 
 }  // namespace nmt::train

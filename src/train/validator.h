@@ -27,8 +27,8 @@ using CopyWeights = std::function<void(ParameterSet& into)>;
 /// catches it.
 struct Interrupted {};
 
-/// Measures weights on the development set. Implemented beside the programs, over search and eval,
-/// which are this floor's siblings.
+/// Measures weights on the development set. Implemented in app/train, since search and
+/// eval are siblings of this floor.
 class Validator {
  public:
   virtual ~Validator() = default;

@@ -69,7 +69,7 @@ struct TestedCell {
   }
   /// Dropout of a third of what the products read, for so many rows.
   void drop(Engine& engine, std::int64_t rows) {
-    if (!blocks.dropout || !parameters.cell.unit->is_matrix()) return;
+    if (!blocks.dropout || !parameters.cell.unit->has_recurrent_product()) return;
     Tensor& factors = parameters.cell.dropout;
     factors = engine.context.empty({rows, parameters.cell.width});
     for (std::int64_t i = 0; i < factors.elements(); ++i)

@@ -191,7 +191,7 @@ void add_rows(std::vector<OpRow>& rows, CellStep step, const kernels::Unit& unit
                     }});
   };
   transition("", false, false);
-  transition("_normalized", true, unit.is_matrix());
+  transition("_normalized", true, unit.has_recurrent_product());
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ template <class Body>
 void each_cell(Body&& body) {
   for (const kernels::Unit& unit : kernels::units()) {
     body(CellSizes{.unit = &unit, .width = 33});
-    if (!unit.is_matrix()) continue;
+    if (!unit.has_recurrent_product()) continue;
     body(CellSizes{.unit = &unit, .width = 31, .normal = true});
     body(CellSizes{.unit = &unit, .width = 12, .groups = 3, .dropout = true});
     body(CellSizes{.unit = &unit, .width = 12, .groups = 4, .rearrange = true, .normal = true});

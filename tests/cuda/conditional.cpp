@@ -245,7 +245,7 @@ std::vector<ParityRow> conditional_parity() {
          check(p, {.unit = &units()[0], .width = 33},
                {.kind = AttentionKind::dot, .dcontexts = false, .projected = true});
          for (const Unit& unit : units())
-           if (unit.is_matrix())
+           if (unit.has_recurrent_product())
              check(p, {.unit = &unit, .width = 12, .groups = 3, .rearrange = true, .normal = true},
                    {.projected = true});
          check(p, {.unit = &units()[0], .width = 33},
@@ -255,14 +255,14 @@ std::vector<ParityRow> conditional_parity() {
        [](Parity& p) {
          check(p, {.unit = &units()[0], .width = 33}, {.guided = true});
          for (const Unit& unit : units())
-           if (unit.is_matrix())
+           if (unit.has_recurrent_product())
              check(p, {.unit = &unit, .width = 12, .normal = true},
                    {.kind = AttentionKind::dot, .steps = 5, .projected = true, .guided = true});
        }},
       {"conditional_normalized",
        [](Parity& p) {
          for (const Unit& unit : units()) {
-           if (unit.is_matrix()) continue;  // in each_cell()
+           if (unit.has_recurrent_product()) continue;  // in each_cell()
            check(p, {.unit = &unit, .width = 33, .normal = true}, {});
            check(p, {.unit = &unit, .width = 33, .normal = true}, {.batch = 5, .backward = false});
          }

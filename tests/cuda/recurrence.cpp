@@ -106,7 +106,7 @@ std::vector<ParityRow> recurrence_parity() {
              check(p, {.unit = &unit, .width = 3}, {.steps = 5, .batch = batch, .position = 1});
            check(p, {.unit = &unit, .width = 3}, {.steps = 33, .batch = 2, .reverse = true});
            // Long and few: in chunks, in units that allow it.
-           if (!unit.is_matrix()) {
+           if (!unit.has_recurrent_product()) {
              for (const bool reverse : {false, true})
                check(p, {.unit = &unit, .width = 7},
                      {.steps = 150, .batch = 4, .reverse = reverse});

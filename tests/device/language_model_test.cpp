@@ -72,8 +72,8 @@ struct Training {
   train::Optimizer optimizer;
 };
 
-// The bound of docs/design/cuda.md, over two epochs of windows with carried states; then the
-// scores.
+// The bound of docs/design/cuda-testing.md, over two epochs of segments with carried states; then
+// the scores.
 TEST_F(NeedsCuda, LanguageModelsAgreeWithTheCpu) {
   for (const char* unit : {"lstm", "lrn", "gru"}) {
     Training cpu(DeviceKind::cpu, unit), cuda(DeviceKind::cuda, unit);

@@ -103,7 +103,7 @@ class PersistentRecurrence : public NeedsCuda {};
 TEST_F(PersistentRecurrence, AgreesWithALaunchPerStep) {
   std::vector<Loop> loops;
   for (const kernels::Unit& unit : kernels::units()) {
-    if (!unit.is_matrix()) continue;
+    if (!unit.has_recurrent_product()) continue;
     loops.push_back({&unit, 24, 1, 5, 3, false, false, false});
     loops.push_back({&unit, 33, 1, 2, 2, true, false, true});
     loops.push_back({&unit, 48, 3, 3, 4, false, true, true});

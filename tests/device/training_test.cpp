@@ -65,7 +65,7 @@ struct Training {
 
 class TrainingOnDevice : public ModelOnDevice {};
 
-// The bound of docs/design/cuda.md: the loss of each update within 1e-3 of the CPU's,
+// The bound of docs/design/cuda-testing.md: the loss of each update within 1e-3 of the CPU's,
 // relatively.
 TEST_P(TrainingOnDevice, UpdatesAgreeWithTheCpu) {
   Training cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
@@ -147,8 +147,8 @@ INSTANTIATE_TEST_SUITE_P(Models, PassesOnDevice,
 
 class PrecisionOnDevice : public ModelOnDevice {};
 
-// The bound of docs/design/cuda.md: a product's inputs are rounded to 8 (bfloat16) or 11 bits
-// (tf32), so that a term of it is wrong by 2^-7 or 2^-10 at most; the loss of each update
+// The bound of docs/design/cuda-testing.md: a product's inputs are rounded to 8 (bfloat16) or 11
+// bits (tf32), so that a term of it is wrong by 2^-7 or 2^-10 at most; the loss of each update
 // stays within twice as much of the CPU's in float32.
 TEST_P(PrecisionOnDevice, UpdatesStayNearFloat32) {
   Training exact(DeviceKind::cpu, GetParam()), tf32(DeviceKind::cuda, GetParam(), Precision::tf32),

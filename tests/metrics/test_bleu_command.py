@@ -74,7 +74,7 @@ with tempfile.TemporaryDirectory() as folder:
         same = file("same", stream.read())
     for kind in ("bs", "ar"):
         code, out, err = run(ref, "-i", hyp, same, f"--paired-{kind}", "-f", "text")
-        assert code == 0 and "same is the baseline, line by line: its p says nothing" in err and "*" not in out.split("\n\n")[0], (out, err)
+        assert code == 0 and "same equals the baseline, line by line: its p-value means nothing" in err and "*" not in out.split("\n\n")[0], (out, err)
     refused(2, ["reference"], "-i", hyp)
     refused(3, ["line 1", "fields"], ref, "-i", hyp, "--num-refs", "2")
 

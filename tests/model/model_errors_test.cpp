@@ -69,10 +69,10 @@ TEST(Model, names_what_does_not_fit) {
       "type gnmt reads the source through attention");
   refuses(
       "seq2seq", [](ModelSpec& s) { s.attention = AttentionType::none, s.heads = 2; },
-      "heads: 2 means nothing beside attention none");
+      "heads: 2 has no effect with attention none");
   refuses(
       "seq2seq", [](ModelSpec& s) { s.attention = AttentionType::none, s.dim_attention = 8; },
-      "dim-attention: 8 means nothing");
+      "dim-attention: 8 has no effect");
   refuses(
       "seq2seq",
       [](ModelSpec& s) { s.attention = AttentionType::none, s.attention_projections = true; },
@@ -88,7 +88,7 @@ TEST(Model, names_what_does_not_fit) {
       [](ModelSpec& s) {
         s.attention = AttentionType::none, s.attention_query = AttentionQuery::recurrent;
       },
-      "attention-query: 'recurrent' means nothing");
+      "attention-query: recurrent has no effect");
 }
 
 // Layers that carry vectors between two units, heads that do not divide a layer, and a decoder that

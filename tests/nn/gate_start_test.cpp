@@ -328,13 +328,14 @@ TEST(GateStart, EveryKindOfLayer) {
     settings.groups = 2;
     const RecurrentLayer grouped(Builder(builder, "c"), settings, 4);
     const std::string bias =
-        unit.is_matrix() ? ".recurrent_projection_bias" : ".input_projection_bias";
+        unit.has_recurrent_product() ? ".recurrent_projection_bias" : ".input_projection_bias";
     for (const char* scope : {"a.lower", "a.higher", "b.lower", "b.higher", "c"}) {
       const Parameter* p = parameters.find(scope + bias);
       ASSERT_TRUE(p) << scope;
       const Numbers values = test::doubles(p->value);
       EXPECT_EQ(std::count(values.begin(), values.begin() + 6, 3.0), 6) << scope;
-      EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0.0), unit.is_matrix() ? 18.0 : 9.0)
+      EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0.0),
+                unit.has_recurrent_product() ? 18.0 : 9.0)
           << scope;
     }
   }

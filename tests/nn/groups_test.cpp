@@ -226,7 +226,7 @@ TEST(Groups, weights_of_a_layer) {
       const RecurrentLayer layer(Builder(Context{}, parameters, rng), settings, m);
       EXPECT_EQ(parameters.find("input_projection")->shape.elements(), unit.inputs * n * m / groups)
           << unit.name;
-      if (unit.is_matrix()) {
+      if (unit.has_recurrent_product()) {
         EXPECT_EQ(parameters.find("recurrent_projection")->shape.elements(),
                   (unit.recurrents + unit.late) * n * n / groups)
             << unit.name;

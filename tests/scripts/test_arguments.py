@@ -99,7 +99,10 @@ CASES = [
     ("bench/rivals/compare_marian.py none model a.en", USAGE, "marian: none: No such file"),
     ("bench/rivals/compare_marian.py folder model a.en", USAGE, "model: model/vocab.spm: No such file"),
     ("bench/rivals/compare_students.py model a.en --batch 0", USAGE, "--batch: '0'"),
-    ("bench/rivals/compare_students.py model a.en", 1, "config.json is no configuration of a model"),
+    ("bench/rivals/compare_students.py none a.en", USAGE, "none/config.json: No such file"),
+    ("bench/rivals/compare_students.py model none", USAGE, "none: No such file"),
+    ("bench/rivals/compare_students.py model empty", DATA, "empty: has no text"),
+    ("bench/rivals/compare_students.py model a.en", DATA, "model/config.json: is no configuration of a model"),
     ("bench/rivals/compare_transformer.py --data data --work a.en", USAGE, "--work: a.en: is no folder"),
     ("bench/rivals/compare_transformer.py --data data --work work --width 30", USAGE, "--width: 30"),
     ("bench/rivals/compare_transformer.py --data folder --work work", USAGE, "--data: folder/train.en: No such file"),
@@ -159,16 +162,26 @@ class Arguments(unittest.TestCase):
         path.write_bytes(content)
         return path
 
-    def run_it(self, command):
+    def run_it(self, command, **more):
         script, *arguments = command.split(" ")
         environment = {name: value for name, value in os.environ.items() if name != "NMT_DATA"}
         # As in .venv: what is missing is not installed.
-        environment |= {"NMT_BUILD": str(self.home / "build"), "NMT_IN_VENV": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment |= {"NMT_BUILD": str(self.home / "build"), "NMT_IN_VENV": "1", "PYTHONDONTWRITEBYTECODE": "1", **more}
         interpreter = "bash" if script.endswith(".sh") else sys.executable
         return subprocess.run([interpreter, SCRIPTS / script, *arguments], cwd=self.home, env=environment, capture_output=True, text=True, timeout=60)
 
     def files(self):
         return sorted(str(path.relative_to(self.home)) for path in self.home.rglob("*"))
+
+    def test_a_relative_build_is_resolved(self):
+        for command, program in ((f"{UNITS} {SETS}", "nmt-train"), ("bench/compare_growth.py", "nmt-bench"),
+                                 ("bench/compare_workers.py model a.en", "nmt-translate"), ("bench/measure_scale.py", "nmt-train"),
+                                 ("bench/memory_length.py gru --work work", "nmt-train"),
+                                 ("bench/processor_table.py", "nmt-bench"), ("bench/quality/noise.py model --data data", "nmt-translate")):  # fmt: skip
+            with self.subTest(command):
+                done = self.run_it(command, NMT_BUILD="folder")
+                self.assertEqual(done.returncode, USAGE, done.stderr)
+                self.assertIn(f"{self.home.resolve()}/folder/bin/{program}: is missing", done.stderr)
 
     def test_one_line_names_what_is_wrong(self):
         before = self.files()

@@ -48,24 +48,24 @@ class CompareStudents(unittest.TestCase):
                  "allow_unequal": False}  # fmt: skip
         return argparse.Namespace(**{**given, **more})
 
-    def refused(self, *arguments):
+    def refused(self, *arguments, status=1):
         """The error of the script, which ends before it asks for PyTorch or CTranslate2."""
         done = subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=60,
                               env={**os.environ, "NMT_BUILD": str(self.folder)})  # fmt: skip
-        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.returncode, status, done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         return done.stderr
 
     def test_missing_files_are_one_line(self):
-        self.assertIn("source text missing: No such file", self.refused(self.model, "missing"))
-        self.assertIn("No such file", self.refused(self.folder / "none", self.text))
+        self.assertIn("compare_students.py: missing: No such file", self.refused(self.model, "missing", status=2))
+        self.assertIn("none/config.json: No such file", self.refused(self.folder / "none", self.text, status=2))
         self.store(3, 3)
-        self.assertIn("shortlist missing: No such file", self.refused(self.model, self.text, "--shortlist", "missing", 2, 2))
+        self.assertIn("compare_students.py: missing: No such file", self.refused(self.model, self.text, "--shortlist", "missing", 2, 2, status=2))
         self.list.write_text("x a 0.9\nx a\n")
         self.assertIn("list:2: expected TARGET SOURCE PROBABILITY", self.refused(self.model, self.text, "--shortlist", self.list, 2, 2))
         self.assertIn("FIRST and BEST are numbers", self.refused(self.model, self.text, "--shortlist", self.list, 2, "many"))
         self.text.write_text("\n")
-        self.assertIn("has no sentence", self.refused(self.model, self.text))
+        self.assertIn("text: has no text", self.refused(self.model, self.text, status=3))
 
     def test_a_shortlist_must_be_stored(self):
         self.assertIn("has no stored shortlist", self.refused(self.model, self.text, "--shortlist", self.list, 2, 2))

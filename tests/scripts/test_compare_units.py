@@ -199,6 +199,46 @@ class CompareUnits(unittest.TestCase):
         self.run_it("gru", "--equal-time", str(self.folder / "overlay.yaml"), status=1)
         self.assertIn("more than the 13 asked for", self.rows()["gru"]["why"])
 
+    def damaged(self, done, file):
+        """What the script says last: one line that names the file."""
+        lines = done.stderr.splitlines()
+        self.assertEqual((done.returncode, len(lines)), (3, 1), done.stderr)
+        self.assertRegex(lines[0], rf"^\w+\.py: {file}: is no .*; remove it")
+        return done.stdout
+
+    def test_damaged_files_are_named(self):
+        def run(*arguments):
+            return subprocess.run(self.command("gru", *arguments, updates=10), capture_output=True, text=True, timeout=120, env=self.environment())
+
+        self.run_it("gru", updates=10)
+        speed, result = self.folder / "work/speed.json", self.folder / "work/gru/seed-1/result.json"
+        conditions = {"rounds": 1, "updates": 4, "threads": 1, "date": "today", "load": 0.0}
+        good = {"units": {"gru": {"tokens": 100.0}}, "conditions": conditions}
+        for damage in ("", '{"units": {', "[]", '{"units": {}}', *(json.dumps({**good, **other}) for other in (
+                {"units": []}, {"units": {"gru": 1}}, {"units": {"gru": {"tokens": "fast"}}}, {"conditions": []},
+                {"conditions": {**conditions, "load": None}}, {"inputs": []}))):  # fmt: skip
+            speed.write_text(damage)
+            for arguments in ([], ["--equal-time", "gru"]):
+                with self.subTest(damage, arguments=arguments):
+                    self.assertEqual(self.damaged(run(*arguments), speed), "")  # before anything else
+        speed.write_text(json.dumps(good))
+        self.run_it("gru", updates=10)
+        speed.unlink()
+        before = result.read_text()
+        for damage in (before[:20], "[]", "{}"):
+            result.write_text(damage)
+            with self.subTest(damage):
+                self.damaged(run("--speed", "--rounds", "1", "--speed-updates", "2", "--speed-sentences", "2"), result)
+
+    def test_damaged_curves_are_named(self):
+        (self.folder / "table.csv").write_text("unit,bleu,ci,parameters,tokens_per_second,ms_batch_1,ms_batch_64\ngru,20,1,1000,50,3,2\n")
+        curves = self.folder / "curves.json"
+        for damage in ("", '{"gru": [[1', "[]", '{"gru": 1}', '{"gru": [1, 2]}', '{"gru": [[1, 2, 3], [4, 5, 6]]}', '{"gru": [[1, "a"], [2, "b"]]}'):
+            curves.write_text(damage)
+            with self.subTest(damage):
+                self.damaged(subprocess.run([sys.executable, ROOT / "scripts/bench/plot_units.py", self.folder, "gru"], capture_output=True, text=True,
+                                            timeout=60), curves)  # fmt: skip
+
     def test_limits_of_the_settings_do_not_end_trainings(self):
         # After the second validation it would stop, and after a moment.
         (self.folder / "limits.yaml").write_text("early-stopping: 1\nmax-minutes: 0.0001\nafter: 12u\nlearn-rate: 0.5\nvalid-metrics: [cross-entropy]\n")

@@ -110,7 +110,7 @@ TEST_F(Collectives, OfALostRankEndInTime) {
   {
     Rank rank(id, 0);
     EXPECT_TRUE(other_was_fine());
-    rank.nccl.wait_at_most(0.3);
+    rank.nccl.set_timeout(0.3);
     rank.nccl.begin_sum(rank.values, n);
     rank.nccl.finish_sums();
     try {
@@ -131,7 +131,7 @@ TEST_F(Collectives, OfALostRankDoNotHoldMemory) {
   with_other([&] { return Rank(id, 1).values != nullptr; });
   Rank rank(id, 0);
   EXPECT_TRUE(other_was_fine());
-  rank.nccl.wait_at_most(0.3);
+  rank.nccl.set_timeout(0.3);
   char* const memory = rank.source->allocate(64);
   rank.nccl.begin_sum(rank.values, n);
   rank.source->release(memory);
@@ -151,7 +151,7 @@ TEST_F(Collectives, OfALostRankDoNotHoldTheirEnd) {
     {
       Nccl nccl(device, id, 0, 2, 0);
       EXPECT_TRUE(other_was_fine());
-      nccl.wait_at_most(0.3);
+      nccl.set_timeout(0.3);
       device.clear(values, n * sizeof(float));
       if (summed)
         nccl.begin_sum(values, n);

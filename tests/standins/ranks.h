@@ -56,7 +56,7 @@ class HostRank : public train::Communicator {
       : meeting_(meeting), rank_(rank), size_(size) {}
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void wait_at_most(double seconds) override { timeout_ = seconds; }
+  void set_timeout(double seconds) override { timeout_ = seconds; }
   void barrier() override {
     exchange(nullptr, 0, [](int, const char*) {});
   }

@@ -59,13 +59,13 @@ class Gpus : public train::Communicator {
       : host_(host), gpus_(train::over_nccl(host, device, 0)) {}
   int rank() const override { return gpus_->rank(); }
   int size() const override { return gpus_->size(); }
-  void wait_at_most(double seconds) override { gpus_->wait_at_most(seconds); }
+  void set_timeout(double seconds) override { gpus_->set_timeout(seconds); }
   void barrier() override { gpus_->barrier(); }
   void all_reduce_sum(double* values, std::int64_t n) override { gpus_->all_reduce_sum(values, n); }
   void all_reduce_sum(float* values, std::int64_t n) override {
     if (may_begin()) gpus_->all_reduce_sum(values, n);
   }
-  void before_sums() override { gpus_->before_sums(); }
+  void meet_before_sums() override { gpus_->meet_before_sums(); }
   void begin_sum(float* values, std::int64_t n) override {
     if (may_begin()) gpus_->begin_sum(values, n);
   }
@@ -143,7 +143,7 @@ struct Rank {
     machine.device->set_graphs(of.graphs);
     if (of.ranks > 1) {
       gpus = std::make_unique<Gpus>(dynamic_cast<HostRank&>(hosts), *machine.device);
-      gpus->wait_at_most(of.timeout);
+      gpus->set_timeout(of.timeout);
     }
     trainer.emplace(
         settings(of),
@@ -203,7 +203,7 @@ class TrainingOnRanks : public NeedsCuda {
       std::chrono::steady_clock::time_point begin;
       try {
         HostRank hosts(*meeting, number, of.ranks);
-        hosts.wait_at_most(of.timeout);
+        hosts.set_timeout(of.timeout);
         Rank rank(of, number, hosts);
         rank.source.on_next = [&](std::int64_t batch) {
           begin = std::chrono::steady_clock::now();

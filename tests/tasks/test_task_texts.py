@@ -93,7 +93,14 @@ class Trees(unittest.TestCase):
             done = subprocess.run([sys.executable, script, "score", folder / "t.conllu", folder / "p"], check=True, capture_output=True, text=True)
             # 4 heads and 3 relations of the first tree, the determiner of the second.
             self.assertEqual(done.stdout, "UAS 41.67 | LAS 33.33 | whole trees 0.00 % | well-formed 50.00 % | 12 words, 2 sentences\n")
-            for name, text, said in (("a", "1\tx\n\n", "2 columns, expected the 10"), ("b", conllu(("x", "_", "root")), "head '_'"),
+            # Subtypes that are dropped count on neither side; the last line needs no line feed.
+            (folder / "s.conllu").write_text(conllu(("x", "2", "nsubj:pass"), ("y", "0", "root")), encoding="utf-8")
+            (folder / "q").write_text("(root (nsubj:x * ) * )", encoding="utf-8")
+            for options, labeled in ((["--no-subtypes"], "100.00"), ([], "50.00")):
+                done = subprocess.run([sys.executable, script, "score", *options, folder / "s.conllu", folder / "q"], check=True, capture_output=True, text=True)
+                self.assertIn(f"LAS {labeled} |", done.stdout)
+            for name, text, said in (("l", conllu(*[(f"w{i}", str(i), "dep") for i in range(1001)]), "a sentence of more than 1,000 words"),
+                                     ("a", "1\tx\n\n", "2 columns, expected the 10"), ("b", conllu(("x", "_", "root")), "head '_'"),
                                      ("c", conllu(("x", "9", "root")), "word 1 has the head 9, the sentence has 1 words"),
                                      ("d", conllu(("x", "2", "a"), ("y", "1", "b")), "the heads of word 1 form a circle")):
                 (folder / name).write_text(text, encoding="utf-8")

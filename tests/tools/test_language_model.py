@@ -346,6 +346,11 @@ class LanguageModelTest(unittest.TestCase):
             self.assertEqual(done.stdout, scores)
             self.assertIn("no line with text", done.stderr)
             self.assertIn("no line with text", run("nmt-score", "-m", model, text, "--summary", status=3).stderr)
+        for given in ([short], [short, "--context", "line"], ["--summary", "perplexity"]):  # the directory is the error, not what a translation model lacks
+            self.assertIn("nosuch", run("nmt-score", "-m", self.dir / "nosuch", *given, status=2).stderr)
+        invisible = self.dir / "invisible.txt"  # text without a token
+        invisible.write_text("\u200b\n", encoding="utf-8")
+        self.assertIn("has no line with text", run("nmt-train", self.text, "--model", self.dir / "bad", "--valid-sets", invisible, *SMALL, status=3).stderr)
         self.assertIn("scores one", run("nmt-score", "-m", model, "-t", self.text, self.text, status=2).stderr)
         for models, options, said in (([model], ["--n-best"], "no meaning"), ([model], ["--workers", "2"], "workers: has no meaning"),
                                       ([model, model], ["--parts", "5"], "parts: 5 parts divide a text")):

@@ -187,7 +187,7 @@ class DirectoriesTest(TrainingCase):
         done = subprocess.run([*user, BIN / "nmt-train", self.en, self.de, "--model", new, *SMALL], capture_output=True, text=True)
         os.chmod(self.dir / "m", 0o755)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn(f"error: model: {new} cannot be made in {self.dir / 'm'}: Permission denied", done.stderr)
+        self.assertIn(f"error: model: {new} cannot be created in {self.dir / 'm'}: Permission denied", done.stderr)
         self.assertNotIn("vocabulary", done.stderr)
 
     def test_starting_anew_and_foreign_folders(self):

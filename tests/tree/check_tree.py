@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the shape and the spelling of the source tree: no folder holds more than 25 files, no
-image more than 100 KB, and texts use American spelling.
+image more than 100 KB, texts use American spelling, and Python's source archive lacks no source.
 
     check_tree.py [SOURCE_DIR]
 
@@ -56,10 +56,18 @@ def spelling_errors(root, names):
                 yield f"{name}:{number}: '{word}' is British spelling"
 
 
+def archive_errors(root):
+    # As in .gitignore, a pattern without a slash at its begin leaves out files of all folders.
+    excluded = re.search(r"^sdist\.exclude = \[(.*)\]$", (root / "pyproject.toml").read_text(), re.M)[1]
+    for pattern in re.findall(r'"([^"]*)"', excluded):
+        if not pattern.startswith("/"):
+            yield f"pyproject.toml: sdist.exclude: {pattern} begins without /"
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     names = project_files(root)
-    errors = [*folder_errors(names), *image_errors(root, names), *spelling_errors(root, names)]
+    errors = [*folder_errors(names), *image_errors(root, names), *spelling_errors(root, names), *archive_errors(root)]
     print("\n".join(errors) or f"{len(names)} files")
     return 1 if errors or not names else 0
 

@@ -201,7 +201,7 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   const std::int64_t h = cell.width, rows = step.rows;
   const int r = unit.recurrents, l = unit.late;
   set_parameters(cell, record, row, step);
-  const bool rounds_dx = gradient.dx && gradient.dx_rounded && !unit.is_matrix();
+  const bool rounds_dx = gradient.dx && gradient.dx_rounded && !unit.has_recurrent_product();
   NMT_CHECK(step.steps == 1 || !rounds_dx, "unit {}: {} steps round dx beside dx", unit.name,
             step.steps);
   const UnitKernels& run = kernels_of(unit, cell.gain || step.raw_x || rounds_dx);

@@ -73,7 +73,7 @@ void project_context(const Cuda& cuda, const Conditional& a, ProductInput contex
 
 // Whether the higher unit of a step and the lower unit of the next one run as a pair.
 bool has_pairs(const Conditional& a) {
-  return !a.lower.unit->is_matrix();
+  return !a.lower.unit->has_recurrent_product();
 }
 UnitSteps with_parameters(const Cell& cell, const CellRecord& record, std::int64_t at,
                           UnitSteps step) {

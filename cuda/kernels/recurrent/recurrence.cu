@@ -31,7 +31,7 @@ UnitSteps unit_steps(const Recurrence& a, std::int64_t i, std::int64_t steps) {
 
 // Steps per launch: a unit without a recurrent product, undivided, computes all of them at once.
 std::int64_t steps_at_once(const Recurrence& a) {
-  return a.cell.unit->is_matrix() ? 1 : a.steps;
+  return a.cell.unit->has_recurrent_product() ? 1 : a.steps;
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ void recurrence_backward(const Cuda& cuda, const Recurrence& a, const Recurrence
     return finish_cell(cuda, a.cell, a.steps, a.batch, a.position, scratch, g.cell);
   }
   const std::int64_t at_once = steps_at_once(a);
-  const bool from_zero = a.steps > 0 && at_once == a.steps && !a.cell.unit->is_matrix();
+  const bool from_zero = a.steps > 0 && at_once == a.steps && !a.cell.unit->has_recurrent_product();
   for (int p = 0; p < a.cell.unit->states && !from_zero; ++p)
     fill(cuda, g.dinitial[p], a.batch * a.cell.width, 0.0f);
   for (std::int64_t i = a.steps - at_once; at_once > 0 && i >= 0; i -= at_once) {

@@ -65,7 +65,7 @@ UnitChain chain_of(const Transition& a) {
 }  // namespace
 
 void transition_forward(const Cuda& cuda, const Transition& a) {
-  if (a.steps > 0 && !a.lower.unit->is_matrix())
+  if (a.steps > 0 && !a.lower.unit->has_recurrent_product())
     return chain_kernels(*a.lower.unit).forward(cuda, chain_of(a));
   for (std::int64_t i = 0; i < a.steps; ++i) {
     const std::int64_t at = step_offsets(a, i, 0).at;
@@ -109,7 +109,7 @@ void transition_backward(const Cuda& cuda, const Transition& a, const Transition
   float* temporary = g.scratch;
   const CellScratch lower = start_cell(cuda, a.lower, a.steps, a.batch, &temporary);
   const CellScratch higher = start_cell(cuda, a.higher, a.steps, a.batch, &temporary);
-  if (a.steps > 0 && !a.lower.unit->is_matrix()) {
+  if (a.steps > 0 && !a.lower.unit->has_recurrent_product()) {
     chain_backward(cuda, a, g, lower, higher);
   } else {
     for (int p = 0; p < a.lower.unit->states; ++p)

@@ -154,19 +154,20 @@ def check_lengths(source, target):
         fail(f"{source[0]} has {source[1]:,} lines, but {target[0]} has {target[1]:,}")
 
 
-def read_json(path, what="file in JSON"):
+def read_json(path, what="file in JSON", advice=None):
+    """`what` says what the file should be, `advice` what to do if it is not."""
     try:
         return json.loads(read_text(path))
     except ValueError as error:
-        fail(f"{path}: is no {what}: {error}")
+        fail(f"{path}: is no {what}: {error}" + (f"; {advice}" if advice else ""))
 
 
-def read_object(path, what, *keys):
-    """The JSON object of a file, which has these keys; `what` says what the file should be."""
-    found = read_json(path, what)
+def read_object(path, what, *keys, advice=None):
+    """The JSON object of a file, which has these keys."""
+    found = read_json(path, what, advice)
     missing = [key for key in keys if key not in found] if isinstance(found, dict) else ["object"]
     if missing:
-        fail(f"{path}: is no {what}: it has no {missing[0]}")
+        fail(f"{path}: is no {what}: it has no {missing[0]}" + (f"; {advice}" if advice else ""))
     return found
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The time that a persistent recurrence is predicted to take per step on an H200, by the arithmetic of
-docs/design/cuda.md: the division into blocks of cuda/kernels/recurrent/persistent/plan.cu and its costs, a
+docs/benchmarks/gpu.md: the division into blocks of cuda/kernels/recurrent/persistent/plan.cu and its costs, a
 barrier of blocks, and the launches of every step as an H200 has taken them.
 
-    persistent.py    prints the table of docs/design/cuda.md"""
+    persistent.py    prints the table of docs/benchmarks/gpu.md"""
 import math
 
 MULTIPROCESSORS, SHARED, CLOCK_GHZ = 132, 227 * 1024, 1.98

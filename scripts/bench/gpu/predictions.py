@@ -1,4 +1,4 @@
-"""What docs/design/cuda.md predicts for rows of nmt-bench, to stand beside the measurements.
+"""What docs/benchmarks/gpu.md predicts for rows of nmt-bench, to stand beside the measurements.
 
 A prediction is the larger of the time of the row's arithmetic and of its memory traffic, at the rates
 measured on these devices with PyTorch (8192-cubed products in bfloat16, device-to-device copies,

@@ -24,7 +24,7 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts/bench"))
 from common import arguments  # noqa: E402
-from compare_pytorch import ensure_packages  # noqa: E402
+from common.system import ensure_packages  # noqa: E402
 
 T, WIDTH, HEADS, K = 40, 6, 2, 3
 SIZE = WIDTH // HEADS

@@ -91,7 +91,7 @@ class Experiment:
 
 
 def lines_of(path):
-    return arguments.read_text(path).splitlines(keepends=True)
+    return [line + "\n" for line in arguments.read_lines(path)]
 
 
 def fusion(experiment):

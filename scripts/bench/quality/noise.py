@@ -20,16 +20,14 @@ words and 500 pairs of neighboring words of the text, or as many as it has) in w
 row; `long` counts those with more than three words per input word. `guard` has the counts of doubled
 outputs with --repetition-guard. Programs are taken from $NMT_BUILD/bin, else build/bin."""
 import argparse
-import os
 import pathlib
 import random
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "scripts/bench"))
-from common import arguments  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import arguments, system  # noqa: E402
 
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 FINAL = ".!?"
@@ -135,7 +133,7 @@ def main():
     args = parser.parse_args()
     names = [f"{args.prefix}.{language}" for language in args.languages]
     data = arguments.data_folder(parser, args.data, "multi30k", names)
-    programs = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin"
+    programs = system.programs()
     texts = arguments.read_pair(*(data / name for name in names))
     arguments.need_programs(programs, "nmt-translate", "nmt-bleu")
     sets = noised(*texts, args.seed)

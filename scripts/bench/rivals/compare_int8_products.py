@@ -18,8 +18,9 @@ import time
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import processor_table  # noqa: E402
 from common import arguments  # noqa: E402
-from compare_pytorch import processor, programs  # noqa: E402
+from common.system import programs  # noqa: E402
 
 SHAPES = [(256, 256), (768, 256), (256, 512), (768, 512), (1024, 256), (8000, 256), (1024, 1024), (3072, 1024)]  # N, K
 
@@ -66,7 +67,7 @@ def main():
     if missing := names.keys() - float32:
         sys.exit(f"nmt-bench has no row {sorted(missing)[0]!r}")
     int8, vnni = (ours(names, "int8", options.seconds, **e) for e in ({}, {"NMT_AMX": "0"}))
-    print(f"PyTorch {torch.__version__}, {processor()}, one thread, processor time, GFLOP/s\n")
+    print(f"PyTorch {torch.__version__}, {processor_table.name_and_class()}, one thread, processor time, GFLOP/s\n")
     print("| M | N | K | float32 | int8 without AMX | int8 | PyTorch, int8 | ratio |\n|---|---|---|---|---|---|---|---|")
     for name, shape in names.items():
         rival = theirs(*shape, options.seconds)

@@ -33,8 +33,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import processor_table  # noqa: E402
 from common import arguments  # noqa: E402
-from compare_pytorch import Clock, child_seconds, processor, programs  # noqa: E402
+from common.system import Clock, child_seconds, processor_facts, programs  # noqa: E402
 
 
 def options():
@@ -69,9 +70,8 @@ def options():
 
 def set_up_openblas():
     """One thread, since Marian has its own; and the kernels of AVX-512 for processors that OpenBLAS 0.3.21 does not know."""
-    flags = next((line for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("flags")), "")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if "avx512vl" in flags:
+    if "avx512vl" in processor_facts().get("flags", "").split():
         os.environ.setdefault("OPENBLAS_CORETYPE", "SKYLAKEX")
 
 
@@ -242,7 +242,8 @@ def main():
         shown = run(args.marian / "marian-decoder", "--version")
         version = (shown.stdout + shown.stderr).split()[0]
         how = "processor time" if args.threads == 1 else "wall time"
-        print(f"Marian {version}, {processor()}, {args.threads} thread{'s' * (args.threads > 1)}, {how}; {args.model.name}, {marian.precision}")
+        print(f"Marian {version}, {processor_table.name_and_class()}, {args.threads} thread{'s' * (args.threads > 1)}, {how}; "
+              f"{args.model.name}, {marian.precision}")  # fmt: skip
         if args.train:
             compare_training(args, folder, marian)
         else:

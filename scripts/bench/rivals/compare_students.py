@@ -39,7 +39,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import arguments  # noqa: E402
-from compare_pytorch import ensure_packages, programs  # noqa: E402
+from common.system import ensure_packages, programs  # noqa: E402
 
 
 def options():
@@ -58,27 +58,12 @@ def options():
     return parser.parse_args()
 
 
-def read_text(path, what):
-    try:
-        return pathlib.Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        sys.exit(f"{what} {path}: {getattr(error, 'strerror', None) or error}")
-
-
-def read_lines(args):
-    """The first --lines sentences of the source text."""
-    lines = read_text(args.source, "source text").removesuffix("\n").split("\n")[:args.lines]
-    if not any(line.strip() for line in lines):
-        sys.exit(f"source text {args.source}: has no sentence")
-    return lines
-
-
 class Shortlist:
     """Target pieces of every sentence, and of each source piece, the most probable first."""
 
     def __init__(self, path, first, best):
         frequent, of_source = [], collections.defaultdict(list)
-        for number, line in enumerate(read_text(path, "shortlist").removesuffix("\n").split("\n"), 1):
+        for number, line in enumerate(arguments.read_lines(path), 1):
             try:
                 target, source, weight = line.split(" ")
                 (frequent if source == "NULL" else of_source[source]).append((-float(weight), target))
@@ -133,10 +118,7 @@ def shortlist_of(args):
 
 
 def precision(model):
-    try:
-        return json.loads(read_text(model / "config.json", "model")).get("precision", "float32")
-    except (ValueError, AttributeError):
-        sys.exit(f"model {model}: config.json is no configuration of a model")
+    return arguments.read_object(model / "config.json", "configuration of a model").get("precision", "float32")
 
 
 def weights(model):
@@ -199,7 +181,7 @@ def run_ours(args, text):
 
 def main():
     args = options()
-    text, kind, shortlist = read_lines(args), precision(args.model), shortlist_of(args)
+    text, kind, shortlist = arguments.read_lines(args.source)[:args.lines], precision(args.model), shortlist_of(args)
     if not (programs() / "nmt-translate").is_file():
         sys.exit(f"{programs() / 'nmt-translate'}: is missing; build it, or set NMT_BUILD")
     ensure_packages("torch", "numpy", "sentencepiece", "ctranslate2")

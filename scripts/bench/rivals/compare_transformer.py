@@ -32,7 +32,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import arguments, inputs  # noqa: E402
-from compare_pytorch import ROOT, ensure_packages, programs  # noqa: E402
+from common.system import ROOT, ensure_packages, programs  # noqa: E402
 
 BOS, EOS, UNK = 1, 2, 3
 

@@ -17,9 +17,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import arguments  # noqa: E402
-from compare_pytorch import programs  # noqa: E402
+from common.system import ROOT, programs  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 TEXTS = ["multi30k/train", "tatoeba/train", "newstest/newstest2013", "debian-docs/train"]
 LINKED = TEXTS[1:3]
 

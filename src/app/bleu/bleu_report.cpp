@@ -200,7 +200,7 @@ std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
   const auto is_baseline = [&](std::size_t s) { return systems[s].lines == systems[0].lines; };
   for (std::size_t s = 1; paired && s < systems.size(); ++s)
     if (is_baseline(s))
-      log::warn("{} is the baseline, line by line: its p says nothing", systems[s].name);
+      log::warn("{} equals the baseline, line by line: its p-value means nothing", systems[s].name);
   for (std::size_t s = 0; s < systems.size(); ++s) {
     rows.push_back({paired && s == 0 ? "Baseline: " + systems[s].name : systems[s].name});
     json.push_back({{"system", rows.back()[0]}});

@@ -44,6 +44,7 @@ std::int64_t LexicalTable::write(LineWriter& writer, std::size_t keep) const {
     writer.write(fmt::format("{} NULL {:.8g}\n", piece, static_cast<double>(count) / total));
   std::int64_t written = 0;
   for (const auto& [from, counts] : together_) {
+    if (source_.piece(from) == "NULL") continue;  // means no source in a shortlist
     std::vector<Count> translations;
     std::int64_t sum = 0;
     for (const auto& [to, count] : counts) {

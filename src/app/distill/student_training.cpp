@@ -45,7 +45,7 @@ void check_device(const TrainingSpec& student, const std::pair<int, int>& vocabu
               Model::Weights::none);
   if (asked.recurrences == RecurrenceChoice::cudnn ||
       asked.recurrences == RecurrenceChoice::persistent)
-    tell_recurrences(context, model.parameters());
+    log_recurrences(context, model.parameters());
 }
 
 }  // namespace

@@ -177,8 +177,11 @@ void read_settings(InfoSpec& spec, ModelInfo& info) {
 
 std::vector<config::Option> fields(InfoSpec& spec) {
   using config::Option;
+  std::vector<Option> training = fields(spec.training);
+  config::named(training, "model").help =
+      "directory of the model to describe; without it, the model that nmt-train would create";
   return joined(
-      {fields(spec.training),
+      {std::move(training),
        config::in_group("information",
                         {Option("json", &spec.json, "print JSON"),
                          Option("architectures", &spec.architectures, "describe all architectures"),
@@ -215,7 +218,7 @@ void refuse_settings_of_models(const config::Settings& settings) {
   for (const config::Option& option : fields(spec))
     if (settings.is_typed(option.name) && option.name != "json" && option.name != "architectures")
       typed += fmt::format("{}{} (architectures is on)", typed.empty() ? "" : ", ", option.name);
-  tell_without_effect("", typed);
+  report_idle_options("", typed);
 }
 
 std::string architectures(const InfoSpec& spec) {

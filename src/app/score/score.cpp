@@ -4,7 +4,9 @@
 #include "app/progress.h"
 #include "app/score/text_scoring.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/log.h"
+#include "model/directory/model_directory.h"
 #include "search/batch_translator.h"
 #include "search/stream.h"
 
@@ -56,6 +58,11 @@ PairScorer::Totals score(const ScoreSpec& spec) {
     score_text(spec);
     return {};
   }
+  // A name that is no directory is the error, not what is missing for a translation model.
+  if (const std::string& model = spec.models.models.front();
+      !is_directory(model) &&
+      (spec.files.size() != 2 || spec.context || spec.parts != ScoreSpec{}.parts))
+    ModelDirectory::open(model);
   refuse_text_options(spec);
   if (spec.files.size() != 2)
     fail(ExitStatus::usage, "files to score: {}; expected two, source and target",

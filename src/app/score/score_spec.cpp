@@ -42,7 +42,7 @@ std::vector<Option> fields(ScoreSpec& spec) {
                         {Option("train-sets", &spec.files,
                                 "source and target text; the target may be an n-best list")
                              .alias({"t"})
-                             .meta("FILE"),
+                             .meta("FILE..."),
                          output_option(&spec.output, "scores"),
                          Option("no-spm-encode", &spec.pieces_in,
                                 "both sides are already split into pieces of the vocabularies")}),
@@ -59,7 +59,7 @@ std::vector<Option> fields(ScoreSpec& spec) {
             Option("word-scores", &format.word_scores, "log-probability of every piece"),
             Option("context", &spec.context,
                    "language model: a line is scored after the text before it, or alone"),
-            Option("parts", &spec.parts, "language model: parts of the text read side by side")
+            Option("parts", &spec.parts, "language model: parallel parts of the text")
                 .range(1, 10000),
             Option("summary", &spec.summary, "one number for all pairs instead of scores")
                 .value_alone("cross-entropy")}),

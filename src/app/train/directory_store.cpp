@@ -27,7 +27,7 @@ void refuse_foreign(const std::string& path) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
     if (fs::is_symlink(fs::symlink_status(path, error)))
-      fail(ExitStatus::usage, "model: the symbolic link {} names nothing that exists", path);
+      fail(ExitStatus::usage, "model: the target of the symbolic link {} does not exist", path);
     return;
   }
   if (!fs::is_directory(status))
@@ -53,10 +53,10 @@ void require_room_for(const std::string& directory) {
   fs::path parent = fs::absolute(directory, error);
   while (parent.has_relative_path() && !fs::exists(parent, error)) parent = parent.parent_path();
   if (!fs::is_directory(parent, error))
-    fail(ExitStatus::usage, "model: {} cannot be made: {} is not a directory", directory,
+    fail(ExitStatus::usage, "model: {} cannot be created: {} is not a directory", directory,
          parent.string());
   if (::access(parent.c_str(), W_OK | X_OK) != 0)
-    fail(ExitStatus::usage, "model: {} cannot be made in {}: {}", directory, parent.string(),
+    fail(ExitStatus::usage, "model: {} cannot be created in {}: {}", directory, parent.string(),
          std::strerror(errno));
 }
 
@@ -131,7 +131,7 @@ void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabul
   directory_ = ModelDirectory::create(path_, spec, *vocabularies.source, *vocabularies.target);
 }
 
-void DirectoryStore::go_on() {
+void DirectoryStore::resume() {
   require_writable(path_);
   if (const std::string folder = path_ + "/checkpoints"; fs::exists(folder))
     require_writable(folder);

@@ -14,13 +14,13 @@ namespace nmt::app {
 /// temporary one.
 bool belongs_to_model(const std::string& name);
 
-/// The CheckpointStore of a model directory. From create() or go_on() on, it holds the directory's
+/// The CheckpointStore of a model directory. From create() or resume() on, it holds the directory's
 /// lock, so it is the only writer where the file system has locks.
 class DirectoryStore : public train::CheckpointStore {
  public:
-  /// Only reads; nothing is written before create() or go_on(). With `overwrite`, an existing model
-  /// is ignored. `start_anew`: how to do that, for messages. Errors: (usage) the path is a file, or
-  /// a directory with other contents; (data) it has checkpoints without a model.
+  /// Only reads; nothing is written before create() or resume(). With `overwrite`, an existing
+  /// model is ignored. `start_anew`: how to do that, for messages. Errors: (usage) the path is a
+  /// file, or a directory with other contents; (data) it has checkpoints without a model.
   DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite,
                  const std::string& start_anew);
   ~DirectoryStore() override;
@@ -35,7 +35,7 @@ class DirectoryStore : public train::CheckpointStore {
               double most);
   /// Continues with the existing model. Errors (usage): the directory cannot be written, or another
   /// process is training there, or has trained since newest().
-  void go_on();
+  void resume();
   VocabularyPair vocabularies() const { return directory_->load_vocabularies(); }
 
   /// Error (failed): the directory was moved or removed, even if another one has its path now.

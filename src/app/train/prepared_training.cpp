@@ -17,7 +17,7 @@ namespace {
 train::Communicator& join(const TrainingSpec& spec, Processes& processes) {
   check(spec);
   train::Communicator& hosts = processes.join();
-  hosts.wait_at_most(spec.compute.rank_timeout);
+  hosts.set_timeout(spec.compute.rank_timeout);
   return hosts;
 }
 

@@ -25,7 +25,7 @@ VocabularyPair open_vocabularies(PreparedTraining& p) {
 void log_model(TrainingTask& task, const TrainingSpec& spec) {
   Trainable& model = task.model();
   log::info("model: {}, {} weights", task.summary(spec), grouped(model.parameters().elements()));
-  tell_recurrences(model.context(), model.parameters());
+  log_recurrences(model.context(), model.parameters());
 }
 
 // The settings that must be equal on all ranks.
@@ -59,7 +59,7 @@ void try_first_batch(train::BatchSource& source) {
 void open_directory(PreparedTraining& p, const VocabularyPair& vocabularies) {
   if (p.device.is_first()) {
     if (p.before)
-      p.directory.go_on();
+      p.directory.resume();
     else
       p.directory.create(p.spec.model, p.spec.train, vocabularies,
                          p.task->model().parameters().elements());
@@ -147,11 +147,23 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
                            control.listener);
   train::SharedValidator shared(p.device.ranks(), &task.validator());
   train::Validator& validator = p.device.are_several() ? shared : task.validator();
-  train::Trainer trainer(
-      p.spec.train, {task.model(), task.source(), &validator, p.directory.store(), reporter,
-                     p.heartbeat, p.batching, task.development_hash(), yaml_of(p.spec),
-                     control.started, p.device.ranks(), stop, task.alignments_hash(),
-                     p.relative_after, p.extends, p.measured_otherwise, task.older_text_hash()});
+  train::Trainer trainer(p.spec.train, {.model = task.model(),
+                                        .source = task.source(),
+                                        .validator = &validator,
+                                        .store = p.directory.store(),
+                                        .reporter = reporter,
+                                        .heartbeat = p.heartbeat,
+                                        .corpus = p.batching,
+                                        .development = task.development_hash(),
+                                        .settings = yaml_of(p.spec),
+                                        .started = control.started,
+                                        .communicator = p.device.ranks(),
+                                        .stop = stop,
+                                        .alignments = task.alignments_hash(),
+                                        .relative_after = p.relative_after,
+                                        .extends = p.extends,
+                                        .measured_otherwise = p.measured_otherwise,
+                                        .older_text = task.older_text_hash()});
   if (!resume(trainer, reporter, p.directory.path(), p.spec.start_anew))
     return result_of(ExitStatus::ok, trainer.state());
   record_run(reporter, trainer.state().progress, p, control.command);

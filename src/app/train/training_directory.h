@@ -34,9 +34,9 @@ class TrainingDirectory {
   VocabularyPair vocabularies() const { return own_->vocabularies(); }
   /// Whether these files contain the same vocabularies: one file for both sides, or one for each.
   bool has_vocabularies(const std::vector<std::string>& files) const;
-  /// Start writing to the directory: go_on() continues with the existing model; create() starts a
+  /// Start writing to the directory: resume() continues with the existing model; create() starts a
   /// new one with `weights` weights. Errors: as DirectoryStore::go_on and create.
-  void go_on() { own_->go_on(); }
+  void resume() { own_->resume(); }
   void create(const ModelSpec& model, const TrainSpec& spec, const VocabularyPair& vocabularies,
               std::int64_t weights);
 

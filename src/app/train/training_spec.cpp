@@ -69,7 +69,7 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
   };
   config::IdleRule& bias = config::named(options, "bias").idle_rule;
   bias = either(std::move(bias), unless_a_unit("unit {} always has one", [](const auto& unit) {
-                  return !unit.bias || unit.is_matrix();
+                  return !unit.bias || unit.has_recurrent_product();
                 }));
   for (const char* name : {"gate-init", "gate-bias", "gate-steps"}) {
     config::IdleRule& rule = config::named(options, name).idle_rule;
@@ -79,9 +79,9 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
   }
   for (const char* name : {"dropout-state", "dropout-weights"}) {
     config::IdleRule& rule = config::named(options, name).idle_rule;
-    rule =
-        either(std::move(rule), unless_a_unit("unit {} has no recurrent product",
-                                              [](const auto& unit) { return unit.is_matrix(); }));
+    rule = either(std::move(rule),
+                  unless_a_unit("unit {} has no recurrent product",
+                                [](const auto& unit) { return unit.has_recurrent_product(); }));
   }
   for (const std::string& name : config::block_option_names()) {
     config::IdleRule& rule = config::named(options, name).idle_rule;
@@ -187,7 +187,7 @@ void check_effects(const TrainingSpec& spec, const std::vector<std::string>& idl
     std::string& names = makes_model && spec.typed.contains(option.name) ? typed : idle;
     names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", option.name, why);
   }
-  tell_without_effect(idle, typed);
+  report_idle_options(idle, typed);
 }
 
 std::string yaml_of(const TrainingSpec& spec) {

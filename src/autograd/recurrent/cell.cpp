@@ -79,7 +79,7 @@ CellView view_cell(const Context& context, const Cell& cell, bool backward) {
   if (cell.positions) c.position_rows = cell.positions->shape[0];
   c.dropout = pointer(cell.dropout);
   if (cell.dropout) c.dropout_rows = cell.dropout.rows();
-  if (!cell.unit->is_matrix()) return view;
+  if (!cell.unit->has_recurrent_product()) return view;
   view.packed =
       cell.recurrent->is_packed() ? cell.recurrent->packed : pack_cell(context, cell, false);
   c.recurrent = view_packed(view.packed);
@@ -201,7 +201,7 @@ std::vector<Piece> previous_rows(const Tensor& start, const Node& states, bool r
 void add_weight_gradients(Tape& tape, const Cell& cell, const CellBuffers& buffers,
                           const CellGradients& gradients, const std::vector<Piece>& previous,
                           std::int64_t rows) {
-  if (!cell.unit->is_matrix()) return;
+  if (!cell.unit->has_recurrent_product()) return;
   const Context& context = tape.context();
   const std::int64_t h = cell.width, r = cell.unit->recurrents * h, l = cell.unit->late * h;
   const Region region(

@@ -49,7 +49,7 @@ Tensor room_for_products(const Context& context, const Cell& cell, std::int64_t 
 template <class Loop>
 void round_states(const Tape& tape, const Cell& cell, Node& states, Loop& loop) {
   const Tensor& value = states.value;
-  Tensor copy = cell.unit->is_matrix()
+  Tensor copy = cell.unit->has_recurrent_product()
                     ? room_for_products(tape.context(), cell, value.rows(), cell.width)
                     : rounded_room(tape.context(), value.shape());
   if (!copy) return;

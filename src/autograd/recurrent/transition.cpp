@@ -41,7 +41,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
     args.middle[p] = middle[p].f32();
   }
   Tensor middle_rounded;
-  if (lower.unit->is_matrix())
+  if (lower.unit->has_recurrent_product())
     middle_rounded = room_for_products(context, lower, kept, lower.width);
   args.middle_rounded = copy_of(middle_rounded);
   {

@@ -5,7 +5,7 @@ namespace nmt::config {
 std::vector<Option> classification_fields(ModelSpec& s) {
   return options_of(Task::classification, s,
                     {Option("labels", &s.classification.labels,
-                            "classification: what has a label; auto: as in the training text")
+                            "classification: one text or a pair; auto: as in the training text")
                          .kept_by_resume()});
 }
 

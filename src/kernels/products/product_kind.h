@@ -21,7 +21,7 @@ ProductKind kind_of(const Product& p);
 /// The kinds for which a library is faster than the own tiles.
 using LibraryKinds = std::array<bool, product_kinds>;
 inline constexpr LibraryKinds all_kinds{true, true, true, true};
-/// As measured on AMD Zen 4 with this library (docs/design/products.md).
+/// As measured on AMD Zen 4 with this library (docs/benchmarks/processors.md).
 inline constexpr LibraryKinds zen4_kinds{true, true, true, false};
 inline constexpr std::string_view zen4_library = "oneDNN 2.6.3";
 

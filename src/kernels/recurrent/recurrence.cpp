@@ -232,7 +232,7 @@ struct Slices {
       : width(a.cell.width), shares(cpu, (width + channels - 1) / channels, 1) {
     // Below this many rows, a thread takes less time than to wake the others.
     constexpr std::int64_t fewest_rows = 128;
-    if (a.cell.unit->is_matrix() || a.steps * a.batch < fewest_rows ||
+    if (a.cell.unit->has_recurrent_product() || a.steps * a.batch < fewest_rows ||
         shares.count <= Shares(cpu, a.batch).count)
       shares.count = 1;
   }

@@ -93,8 +93,8 @@ struct Unit {
     if (matrix_state) return 0;
     return initial_output == InitialOutput::given ? states : states - 1;
   }
-  /// Whether it is a matrix unit, with a recurrent matmul in every step.
-  bool is_matrix() const { return recurrents + late > 0; }
+  /// Whether every step multiplies a state by a matrix.
+  bool has_recurrent_product() const { return recurrents + late > 0; }
 };
 
 /// All units of units.def with vectors as states, in order (the others: matrix_units()).

@@ -316,7 +316,7 @@ void ModelDirectory::point(const char* link, const std::string& name) const {
       ::rename(aside.c_str(), (path_ + "/" + link).c_str()) != 0) {
     const int reason = errno;
     ::unlink(aside.c_str());
-    fail(ExitStatus::failed, "{}/{}: cannot be made to name {}: {}", path_, link, target,
+    fail(ExitStatus::failed, "{}/{}: cannot link to {}: {}", path_, link, target,
          std::strerror(reason));
   }
   sync_directory(path_);
@@ -399,7 +399,7 @@ std::optional<StoredCheckpoint> ModelDirectory::follow(const char* link) const {
   if (is_copied_link(path_, link))
     return StoredCheckpoint(name ? checkpoints_of(path_) + "/" + name->text() : path_ + "/" + link);
   if (!is_link(link)) return std::nullopt;
-  if (!name) fail(ExitStatus::data, "{}/{}: names no checkpoint", path_, link);
+  if (!name) fail(ExitStatus::data, "{}/{}: is no link to a checkpoint", path_, link);
   return StoredCheckpoint(checkpoints_of(path_) + "/" + name->text());
 }
 

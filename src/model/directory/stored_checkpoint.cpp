@@ -54,7 +54,7 @@ std::string StoredCheckpoint::verified(const std::string& name) const {
   const auto record = std::find_if(files_.begin(), files_.end(),
                                    [&](const FileRecord& file) { return file.name == name; });
   if (record == files_.end())
-    fail(ExitStatus::data, "{}/manifest.json: names no {}", folder_, name);
+    fail(ExitStatus::data, "{}/manifest.json: lists no file {}", folder_, name);
   std::error_code error;
   if (!fs::is_regular_file(path, error))
     fail(ExitStatus::data, "{}: {}", path,

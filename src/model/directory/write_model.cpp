@@ -19,7 +19,7 @@ void expect_new(const std::string& path) {
   if (!whole.has_filename()) whole = whole.parent_path();  // "model/"
   const std::filesystem::path folder = whole.parent_path();
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    fail(ExitStatus::usage, "output: {} cannot be made: {}", path, std::strerror(errno));
+    fail(ExitStatus::usage, "output: {} cannot be created: {}", path, std::strerror(errno));
 }
 
 void write_model(const std::string& path, const ModelDirectory& like,

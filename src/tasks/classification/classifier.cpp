@@ -8,17 +8,6 @@
 #include <numeric>
 
 namespace nmt {
-namespace {
-
-std::vector<std::int32_t> lengths_of(const Batch& batch) {
-  std::vector<std::int32_t> lengths(static_cast<std::size_t>(batch.sentences));
-  for (std::size_t i = 0; i < batch.source_mask.size(); ++i)
-    if (batch.source_mask[i] != 0.0f) ++lengths[i % lengths.size()];
-  return lengths;
-}
-
-}  // namespace
-
 Batch make_classification_batch(std::span<const Ids* const> texts,
                                 std::span<const std::int32_t> labels) {
   NMT_CHECK(!texts.empty() && (labels.empty() || labels.size() == texts.size()),
@@ -100,7 +89,7 @@ Inventory Classifier::inventory() const {
 Var Classifier::run(Tape& tape, const Batch& batch) const {
   const std::int64_t s = batch.source_steps, b = batch.sentences;
   ops::PaddedSentences texts(upload(context_, batch.source_mask, {s, b}));
-  texts.host_lengths = lengths_of(batch);
+  texts.host_lengths = source_lengths(batch);
   texts.lengths = upload(context_, texts.host_lengths, {b});
   const float p = static_cast<float>(spec_.dropout_rnn);
   Var h = ops::dropout(tape,

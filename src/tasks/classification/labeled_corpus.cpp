@@ -12,23 +12,6 @@ namespace {
 
 constexpr std::size_t batch_tokens = 4096;  // padded tokens of a batch without gradients
 
-// Longest first, so that the first batch needs the most memory.
-std::vector<std::vector<std::size_t>> batches_of(std::span<const Ids> texts) {
-  std::vector<std::size_t> order(texts.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return texts[a].size() > texts[b].size(); });
-  std::vector<std::vector<std::size_t>> batches;
-  for (std::size_t begin = 0; begin < order.size();) {
-    const std::size_t count =
-        std::clamp<std::size_t>(batch_tokens / texts[order[begin]].size(), 1, order.size() - begin);
-    batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
-                         order.begin() + static_cast<std::ptrdiff_t>(begin + count));
-    begin += count;
-  }
-  return batches;
-}
-
 Batch batch_of(std::span<const Ids> texts, std::span<const std::int32_t> labels,
                std::span<const std::size_t> examples) {
   std::vector<const Ids*> chosen;
@@ -38,12 +21,6 @@ Batch batch_of(std::span<const Ids> texts, std::span<const std::int32_t> labels,
     if (!labels.empty()) of_texts.push_back(labels[i]);
   }
   return make_classification_batch(chosen, of_texts);
-}
-
-std::vector<int> sizes(const std::vector<Ids>& texts) {
-  std::vector<int> lengths;
-  for (const Ids& ids : texts) lengths.push_back(static_cast<int>(ids.size()));
-  return lengths;
 }
 
 }  // namespace
@@ -88,7 +65,7 @@ LabeledCorpus encode(std::span<const LabeledText> examples, const Vocabulary& vo
 
 ClassificationBatches::ClassificationBatches(const LabeledCorpus& corpus, const DataSpec& spec,
                                              const Share& share)
-    : corpus_(corpus), order_(sizes(corpus.texts), spec), share_(share) {}
+    : corpus_(corpus), order_(sizes_of(corpus.texts), spec), share_(share) {}
 
 Batch ClassificationBatches::make(std::span<const std::size_t> examples) const {
   Batch batch = batch_of(corpus_.texts, corpus_.labels, examples);
@@ -107,7 +84,7 @@ std::vector<Batch> ClassificationBatches::largest() {
 std::vector<std::int32_t> classify_all(Classifier& classifier, std::span<const Ids> texts,
                                        const std::function<void()>& on_batch) {
   std::vector<std::int32_t> labels(texts.size());
-  for (const auto& examples : batches_of(texts)) {
+  for (const auto& examples : longest_first(texts, batch_tokens)) {
     if (on_batch) on_batch();
     const std::vector<std::int32_t> found = classifier.classify(batch_of(texts, {}, examples));
     for (std::size_t i = 0; i < examples.size(); ++i) labels[examples[i]] = found[i];
@@ -120,7 +97,7 @@ ClassificationResult evaluate(Classifier& classifier, const LabeledCorpus& corpu
   ClassificationResult result;
   result.labels = classify_all(classifier, corpus.texts, on_batch);
   double sum = 0;
-  for (const auto& examples : batches_of(corpus.texts)) {
+  for (const auto& examples : longest_first(corpus.texts, batch_tokens)) {
     if (on_batch) on_batch();
     sum += classifier.evaluate(batch_of(corpus.texts, corpus.labels, examples)).cross_entropy;
   }

@@ -84,7 +84,8 @@ class Scoring {
                                    std::ssize(order) - static_cast<std::int64_t>(begin)));
       std::vector<Part> parts(count);
       for (std::size_t i = 0; i < count; ++i) add(parts[i], order[begin + i]);
-      run(parts, longest);
+      // A line of more steps goes on with its states, so that memory has a bound.
+      run(parts, std::min(longest, settings_.batch_tokens));
       begin += count;
     }
     return std::move(scores_);

@@ -13,35 +13,10 @@ namespace {
 
 constexpr std::size_t batch_words = 2048;  // padded words of a batch without gradients
 
-// Longest first, so that the first batch needs the most memory.
-std::vector<std::vector<std::size_t>> batches_of(std::span<const Ids> sentences) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < sentences.size(); ++i)
-    if (!sentences[i].empty()) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return sentences[a].size() > sentences[b].size();
-  });
-  std::vector<std::vector<std::size_t>> batches;
-  for (std::size_t begin = 0; begin < order.size();) {
-    const std::size_t count = std::clamp<std::size_t>(batch_words / sentences[order[begin]].size(),
-                                                      1, order.size() - begin);
-    batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
-                         order.begin() + static_cast<std::ptrdiff_t>(begin + count));
-    begin += count;
-  }
-  return batches;
-}
-
 std::vector<const Ids*> chosen(std::span<const Ids> from, std::span<const std::size_t> examples) {
   std::vector<const Ids*> sentences;
   for (const std::size_t i : examples) sentences.push_back(&from[i]);
   return sentences;
-}
-
-std::vector<int> sizes(const std::vector<Ids>& sentences) {
-  std::vector<int> lengths;
-  for (const Ids& ids : sentences) lengths.push_back(static_cast<int>(ids.size()));
-  return lengths;
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -74,7 +49,7 @@ TaggedCorpus encode(std::span<const TaggedSentence> sentences, const Vocabulary&
 }
 
 TaggingBatches::TaggingBatches(const TaggedCorpus& corpus, const DataSpec& spec, const Share& share)
-    : corpus_(corpus), order_(sizes(corpus.words), spec), share_(share) {}
+    : corpus_(corpus), order_(sizes_of(corpus.words), spec), share_(share) {}
 
 Batch TaggingBatches::make(std::span<const std::size_t> examples) const {
   Batch batch =
@@ -94,7 +69,7 @@ std::vector<Batch> TaggingBatches::largest() {
 std::vector<Ids> tag_all(Tagger& tagger, std::span<const Ids> sentences,
                          const std::function<void()>& on_batch) {
   std::vector<Ids> labels(sentences.size());
-  for (const auto& examples : batches_of(sentences)) {
+  for (const auto& examples : longest_first(sentences, batch_words)) {
     if (on_batch) on_batch();
     std::vector<Ids> tagged = tagger.tag(make_tagging_batch(chosen(sentences, examples), {}));
     for (std::size_t i = 0; i < examples.size(); ++i) labels[examples[i]] = std::move(tagged[i]);
@@ -117,7 +92,7 @@ TaggingResult evaluate(Tagger& tagger, const TaggedCorpus& corpus,
     words.push_back(corpus.words[i]);
     known.push_back(of_sentence);
   }
-  for (const auto& examples : batches_of(words)) {
+  for (const auto& examples : longest_first(words, batch_words)) {
     if (on_batch) on_batch();
     const BatchLoss loss =
         tagger.evaluate(make_tagging_batch(chosen(words, examples), chosen(known, examples)));

@@ -13,13 +13,6 @@
 namespace nmt {
 namespace {
 
-std::vector<std::int32_t> lengths_of(const Batch& batch) {
-  std::vector<std::int32_t> lengths(static_cast<std::size_t>(batch.sentences));
-  for (std::size_t i = 0; i < batch.source_mask.size(); ++i)
-    if (batch.source_mask[i] != 0.0f) ++lengths[i % lengths.size()];
-  return lengths;
-}
-
 // [[I], [I]] for P.
 std::vector<float> two_identities(std::int64_t n) {
   std::vector<float> values(static_cast<std::size_t>(2 * n * n), 0.0f);
@@ -196,7 +189,7 @@ Var Tagger::inputs(Tape& tape, const Batch& batch) const {
 Tagger::Scores Tagger::run(Tape& tape, const Batch& batch) const {
   const std::int64_t t = batch.source_steps, b = batch.sentences;
   ops::PaddedSentences sentences(upload(context_, batch.source_mask, {t, b}));
-  sentences.host_lengths = lengths_of(batch);
+  sentences.host_lengths = source_lengths(batch);
   sentences.lengths = upload(context_, sentences.host_lengths, {b});
   const float p = static_cast<float>(spec_.dropout_rnn);
   const auto drop = [&](const Var& x) { return ops::dropout(tape, x, p); };
@@ -222,7 +215,7 @@ void Tagger::add_loss(Tape& tape, const Scores& scores, const Batch& batch, floa
   const Tensor targets = upload(context_, batch.target_out, {t, b});
   if (transitions_)
     ops::crf_loss(tape, scores.final, *transitions_, targets,
-                  upload(context_, lengths_of(batch), {b}), sums);
+                  upload(context_, source_lengths(batch), {b}), sums);
   else
     ops::label_loss(tape, scores.final, targets, smoothing, sums);
   if (!scores.forward) return;
@@ -253,7 +246,7 @@ std::vector<Ids> Tagger::tag(const Batch& batch) {
   const std::vector<float> scores = download<float>(context_, run(tape, batch).final->value);
   std::vector<float> transitions;
   if (transitions_) transitions = download<float>(context_, transitions_->value);
-  const std::vector<std::int32_t> lengths = lengths_of(batch);
+  const std::vector<std::int32_t> lengths = source_lengths(batch);
   std::vector<Ids> labels;
   for (std::int64_t b = 0; b < batch.sentences; ++b) {
     const LabelScores of_sentence{scores.data() + b * labels_, lengths[static_cast<std::size_t>(b)],

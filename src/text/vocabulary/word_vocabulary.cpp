@@ -80,10 +80,9 @@ Vocabulary word_vocabulary(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word.empty() || word.find_first_of(white_space) != word.npos ||
         word.size() + mark.size() > max_piece_bytes || !known.insert(word).second)
-      fail(
-          ExitStatus::usage,
-          "vocabulary: the word '{}' is empty, has white space, is too long, or stands there twice",
-          word.substr(0, 80));
+      fail(ExitStatus::usage,
+           "vocabulary: the word '{}' is empty, contains white space, is too long, or occurs twice",
+           word.substr(0, 80));
     add_piece(model, piece_of(word), proto::normal, -static_cast<float>(known.size()));
   }
   Message trainer, normalizer;

@@ -11,7 +11,7 @@ namespace nmt {
 
 /// A vocabulary of whole words, as a SentencePiece model of type WORD: <unk> 0, <s> 1, </s> 2, then
 /// the words in their order. Words are not normalized; a text's own "<unk>" is id 0. Error (usage):
-/// a word is empty, longer than a piece may be, has white space, or stands there twice.
+/// a word is empty, longer than a piece may be, contains white space, or occurs twice.
 Vocabulary word_vocabulary(const std::vector<std::string>& words);
 
 /// The words of a word_vocabulary(), in their order. Decoding would give a space for a U+2581.

@@ -25,7 +25,7 @@ class Communicator {
   /// Number of ranks, including this one, that may use the same processors as this one.
   virtual int sharing() const { return 1; }
   /// Sets the timeout in seconds after which a missing rank is an error; 0: no timeout.
-  virtual void wait_at_most(double) {}
+  virtual void set_timeout(double) {}
   /// Whether a rank has been lost.
   virtual bool has_lost() const { return false; }
 
@@ -36,9 +36,9 @@ class Communicator {
   /// The same in device memory: host memory on the CPU, or on a GPU in the order of its stream, for
   /// which the host does not wait.
   virtual void all_reduce_sum(float* values, std::int64_t n) = 0;
-  /// Called by every rank once per update, before its first sum in device memory: where these sums
-  /// themselves do not wait for the hosts of all ranks, waits for them.
-  virtual void before_sums() {}
+  /// Waits for the hosts of all ranks, once per update, before its first sum in device memory. Does
+  /// nothing where those sums wait for the hosts themselves.
+  virtual void meet_before_sums() {}
   /// Starts an asynchronous all-reduce; the values must not be used until finish_sums(). All ranks
   /// must start the same sums in the same order.
   virtual void begin_sum(float* values, std::int64_t n) { all_reduce_sum(values, n); }

@@ -35,7 +35,7 @@ GradientSums::GradientSums(Communicator& ranks, ParameterSet& parameters, const 
 // pass, one that runs it call by call, one that runs it again in parts and one that has no
 // sentences begin the same sums in the same order.
 void GradientSums::begin(int up_to) {
-  if (begun_ < up_to && !std::exchange(have_met_, true)) ranks_.before_sums();
+  if (begun_ < up_to && !std::exchange(have_met_, true)) ranks_.meet_before_sums();
   for (; begun_ < up_to; ++begun_) {
     const Tensor values = group(begun_, begun_ + 1);
     ranks_.begin_sum(values.f32(), values.elements());

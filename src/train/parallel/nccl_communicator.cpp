@@ -22,9 +22,9 @@ class NcclCommunicator : public Communicator {
   int local_rank() const override { return host_.local_rank(); }
   int local_size() const override { return host_.local_size(); }
   int sharing() const override { return host_.sharing(); }
-  void wait_at_most(double seconds) override {
-    host_.wait_at_most(seconds);
-    gpus_->wait_at_most(seconds);
+  void set_timeout(double seconds) override {
+    host_.set_timeout(seconds);
+    gpus_->set_timeout(seconds);
   }
   bool has_lost() const override { return host_.has_lost(); }
   void barrier() override { host_.barrier(); }
@@ -40,7 +40,7 @@ class NcclCommunicator : public Communicator {
     begin_sum(values, n);
     finish_sums();
   }
-  void before_sums() override { meet(); }
+  void meet_before_sums() override { meet(); }
   void begin_sum(float* values, std::int64_t n) override { gpus_->begin_sum(values, n); }
   void finish_sums() override { gpus_->finish_sums(); }
   void broadcast(float* values, std::int64_t n) override {

@@ -14,7 +14,7 @@ using namespace nmt::kernels;
 template <class Body>
 void each_recurrent(Body&& body) {
   for (const Unit& unit : units())
-    if (unit.is_matrix()) body(unit);
+    if (unit.has_recurrent_product()) body(unit);
 }
 
 // Why a cell on a device cannot be persistent, beside its unit.

@@ -73,7 +73,7 @@ void same_bits(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
   const Results plain = recurrence(p, c, r, Copied::nothing);
   const std::string text = fmt::format("{} with {} steps", c.text(), r.steps);
   plain.expect_equal(recurrence(p, c, r, Copied::all), 0, text);
-  if (c.unit->is_matrix() && c.unit->late == 0)
+  if (c.unit->has_recurrent_product() && c.unit->late == 0)
     plain.expect_equal(recurrence(p, c, r, Copied::beside), 0, text + ", beside float32");
 }
 
@@ -93,7 +93,7 @@ void transitions(Parity& p, const CellSizes& c, std::int64_t steps, bool reverse
     const CellCopies of_lower(p, unit, n, h, copies, unit.late > 0),
         of_higher(p, unit, n, h, copies, unit.late > 0);
     const MaybeRounded of_states(p, copies ? n * h : 0),
-        of_middle(p, copies && unit.is_matrix() ? n * h : 0);
+        of_middle(p, copies && unit.has_recurrent_product() ? n * h : 0);
     CudaDevice device(p.device_index(), Precision::bfloat16);
     const Cuda on = device.handle();
     p.cuda().device->synchronize();
@@ -160,7 +160,7 @@ std::vector<ParityRow> rounded_parity() {
            for (const bool reverse : {false, true})
              same_bits(p, {.unit = &unit, .width = 24},
                        {.steps = 5, .batch = 3, .reverse = reverse});
-           if (unit.is_matrix())
+           if (unit.has_recurrent_product())
              same_bits(p, {.unit = &unit, .width = 16, .normal = true}, {.steps = 3, .batch = 4});
            else  // in chunks, in units that allow it
              for (const bool reverse : {false, true})
@@ -177,7 +177,7 @@ std::vector<ParityRow> rounded_parity() {
       {"persistent_bfloat16",
        [](Parity& p) {
          for (const Unit& unit : units()) {
-           if (!unit.is_matrix()) continue;
+           if (!unit.has_recurrent_product()) continue;
            persistent(p, {.unit = &unit, .width = 40}, {.steps = 4, .batch = 3, .max_channels = 7});
            persistent(p, {.unit = &unit, .width = 33, .normal = true},
                       {.steps = 3, .batch = 5, .reverse = true, .max_channels = 7});
@@ -200,7 +200,7 @@ std::vector<ParityRow> rounded_parity() {
        [](Parity& p) {
          using Passes = RecurrenceSizes::Passes;
          for (const Unit& unit : units()) {
-           if (!unit.is_matrix()) continue;
+           if (!unit.has_recurrent_product()) continue;
            for (const Passes passes : {Passes::forward, Passes::backward}) {
              for (const bool normal : {false, true})
                persistent(p, {.unit = &unit, .width = 24, .normal = normal},

@@ -36,7 +36,7 @@ class LargeLayers : public WithLargeUnits {
     cell.width = width;
     cell.recurrent = cell.late = in;
     cell.recurrent_transposed = cell.late_transposed = in;
-    if (unit.is_matrix() && !normalizes) cell.bias = in;
+    if (unit.has_recurrent_product() && !normalizes) cell.bias = in;
     if (normalizes) cell.gain = cell.norm_bias = in;
     cell.vectors = cell.positions = in;
     cell.position_rows = 1;
@@ -126,7 +126,7 @@ class LargeLayers : public WithLargeUnits {
     a.attention.lengths = reinterpret_cast<const std::int32_t*>(in);
     a.query = a.context = in;
     a.query_transposed = a.context_transposed = in;
-    (unit.is_matrix() ? a.context_bias : a.context_gain) = in;
+    (unit.has_recurrent_product() ? a.context_bias : a.context_gain) = in;
     a.context_norm_bias = in;
     for (int p = 0; p < unit.states; ++p) a.middle[p] = backward ? read() : written(1);
     a.contexts = backward ? read() : make(steps * batch * attended);
@@ -134,7 +134,7 @@ class LargeLayers : public WithLargeUnits {
     a.weights = backward ? read() : make(steps * batch * sources);
     a.xc = backward ? read() : written(unit.inputs);
     a.xc_rstd = backward ? read() : make(4 * steps * batch);
-    if (!unit.is_matrix()) a.xc_normal = backward ? read() : written(unit.inputs);
+    if (!unit.has_recurrent_product()) a.xc_normal = backward ? read() : written(unit.inputs);
     a.lower_record = a.higher_record = backward ? recorded() : record_of(unit, false);
     return a;
   }
@@ -237,7 +237,7 @@ TEST_F(LargeLayers, MatrixBackward) {
 TEST_F(LargeLayers, Transition) {
   each_unit(4, any, [&](const Unit& unit) {
     kernels::transition_forward(on(), transition(unit, false));
-    if (unit.is_matrix())
+    if (unit.has_recurrent_product())
       expect_channels("forward_kernel",
                       4 * 2 * ((unit.late > 0 ? unit.late : unit.recurrents) + unit.states), steps);
     else
@@ -255,7 +255,7 @@ TEST_F(LargeLayers, TransitionBackward) {
     g.higher = gradient_of(unit);
     g.scratch = make(kernels::transition_scratch(on(), a) + 1);
     kernels::transition_backward(on(), a, g);
-    if (unit.is_matrix())
+    if (unit.has_recurrent_product())
       expect_channels("backward_kernel", 4 * 2 * backward_numbers(unit), steps);
     else
       expect_channels("backward_chain_kernel",
@@ -268,7 +268,7 @@ TEST_F(LargeLayers, TransitionBackward) {
 TEST_F(LargeLayers, Conditional) {
   each_unit(4, any, [&](const Unit& unit) {
     kernels::conditional_forward(on(), conditional(unit, false));
-    if (unit.is_matrix())
+    if (unit.has_recurrent_product())
       expect_channels("forward_kernel",
                       4 * (2 * unit.states +
                            (unit.late > 0 ? 2 * unit.late : 2 * unit.recurrents + unit.inputs)) +
@@ -293,7 +293,7 @@ TEST_F(LargeLayers, ConditionalBackward) {
     g.dv = make(attended);
     g.scratch = make(kernels::conditional_scratch(on(), a) + 1);
     kernels::conditional_backward(on(), a, g);
-    if (unit.is_matrix())
+    if (unit.has_recurrent_product())
       expect_channels("backward_kernel", 4 * 2 * backward_numbers(unit), steps);
     else
       expect_channels("backward_pair_kernel",

@@ -31,7 +31,7 @@ class LargePersistent : public LargeShapes {
     for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
       start(precision);
       for (const Unit& unit : kernels::units()) {
-        if (!unit.is_matrix()) continue;
+        if (!unit.has_recurrent_product()) continue;
         for (const Sizes& sizes : {Sizes{}, Sizes{.normalizes = true}, Sizes{.groups = 2}}) {
           SCOPED_TRACE(std::string(unit.name) + " " + unit.variant);
           const std::int64_t planes = std::max({unit.inputs, unit.recurrents, unit.late});

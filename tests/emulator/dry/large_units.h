@@ -37,8 +37,8 @@ class WithLargeUnits : public LargeShapes {
     }
   }
   static bool any(const kernels::Unit&) { return true; }
-  static bool is_element_wise(const kernels::Unit& unit) { return !unit.is_matrix(); }
-  static bool is_matrix(const kernels::Unit& unit) { return unit.is_matrix(); }
+  static bool is_element_wise(const kernels::Unit& unit) { return !unit.has_recurrent_product(); }
+  static bool is_matrix(const kernels::Unit& unit) { return unit.has_recurrent_product(); }
 
   // Memory that kernels write: `planes` numbers for each channel and step; null for none.
   template <class T = float>

@@ -115,7 +115,7 @@ TEST_F(LargeUnits, Backward) {
   each_unit(1, any, [&](const Unit& unit) {
     const UnitSteps a = step_back_of(unit);
     UnitStepsGradient g = gradient_of(unit, unit.vectors);
-    if (unit.is_matrix()) g.dx_rounded = written<Bfloat16>(unit.inputs);
+    if (unit.has_recurrent_product()) g.dx_rounded = written<Bfloat16>(unit.inputs);
     const cuda::UnitKernels& run = cuda::channel_kernels(unit);
     run.backward(on(), a, g);
     expect_channels("backward_kernel",

@@ -68,7 +68,7 @@ TEST_F(Limits, SizesOfProducts) {
 
 TEST_F(Limits, PlanesOfUnits) {
   const auto unit = std::ranges::find_if(kernels::units(), [](const kernels::Unit& each) {
-    return each.inputs == 4 && !each.is_matrix() && each.states == 1;
+    return each.inputs == 4 && !each.has_recurrent_product() && each.states == 1;
   });
   kernels::Recurrence a;
   a.cell.unit = &*unit;

@@ -90,7 +90,7 @@ TEST(DryRecurrences, PersistentOnesAreOneLaunch) {
   GTEST_SKIP() << "accesses are not counted under AddressSanitizer";
 #endif
   for (const kernels::Unit& unit : kernels::units()) {
-    if (!unit.is_matrix() || unit.vectors > 0 || unit.position_vectors > 0) continue;
+    if (!unit.has_recurrent_product() || unit.vectors > 0 || unit.position_vectors > 0) continue;
     SCOPED_TRACE(std::string(unit.name) + " " + unit.variant);
     const Launches each = count(unit, PersistentUse::off), one = count(unit, PersistentUse::on);
     // A product and the unit; with a late product its input, that product and the unit.

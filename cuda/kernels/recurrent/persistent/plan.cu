@@ -196,7 +196,7 @@ std::string nmt::kernels::why_not_persistent(const Cuda& cuda, const CellShape& 
                                              std::int64_t batch, bool backward) {
   using namespace nmt::cuda;
   const CudaDevice::State& state = state_of(cuda);
-  if (!cell.unit->is_matrix()) return "the unit has no recurrent product";
+  if (!cell.unit->has_recurrent_product()) return "the unit has no recurrent product";
   if (!state.is_cooperative) return "the device has no cooperative launches";
   if (state.precision == Precision::tf32) return "precision tf32";
   if (packs_bfloat16(cuda) && state.compute_capability < 80)

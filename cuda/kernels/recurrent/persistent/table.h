@@ -2,7 +2,7 @@
 
 // Which recurrences run persistently with `recurrences: auto`. The bounds without layer
 // normalization lie between sizes that an H200 has measured: gru and lstm with 128 sentences,
-// widths 512 and 1024 (docs/design/cuda.md). Those with normalization are predictions. The rows
+// widths 512 and 1024 (docs/benchmarks/gpu.md). Those with normalization are predictions. The rows
 // "recurrences" of nmt-bench measure both paths.
 
 #include "kernels/recurrent/recurrence.h"

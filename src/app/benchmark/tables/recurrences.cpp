@@ -324,9 +324,9 @@ void recurrences(Bench& bench) {
       is_first_linear = false;
     }
     // A few long sentences: threads share the channels.
-    if (!device && !kernels::units()[unit].is_matrix() && !bench.options().quick)
+    if (!device && !kernels::units()[unit].has_recurrent_product() && !bench.options().quick)
       add_rows(bench, unit, {2048, 1, size.width}, "");
-    if (!device || !kernels::units()[unit].is_matrix()) continue;
+    if (!device || !kernels::units()[unit].has_recurrent_product()) continue;
     // Both paths of matrix units, and a width for which the persistent one is predicted to be the
     // faster one (cuda/kernels/recurrent/persistent/table.h).
     const Size half{size.steps, size.batch, size.width / 2};

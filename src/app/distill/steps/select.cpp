@@ -29,11 +29,11 @@ Json settings(const Distillation& all) {
 }
 
 // Length-normalized log p of the source given the target, </s> included.
-void score(OpenScorer& backward, const std::vector<std::string>& sources,
+void score(OpenScorer& backward, const std::vector<std::string>& sources, std::int64_t first_line,
            std::vector<SelectedLine>& lines) {
   std::vector<std::string> targets;
   for (const SelectedLine& line : lines) targets.push_back(line.target);
-  const std::vector<PairScore> scores = backward.scorer().score(targets, sources);
+  const std::vector<PairScore> scores = backward.scorer().score(targets, sources, first_line);
   for (std::size_t i = 0; i < lines.size(); ++i)
     lines[i].backward = scores[i].log_prob /
                         static_cast<float>(std::max<std::size_t>(scores[i].word_scores.size(), 1));
@@ -66,7 +66,7 @@ ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
         scoring.compute.cpu_threads = spec.student.compute.cpu_threads;
         backward.emplace(scoring, "nmt-distill: the backward model");
       }
-      score(*backward, sources, lines);
+      score(*backward, sources, source.first_line() + 1, lines);
     }
     begin();
     make_directories(all.work.at("select"));

@@ -41,7 +41,8 @@ ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
   std::int64_t used = 0;
   std::vector<std::string> source_lines, target_lines;
   while (used < max_pairs && sources.next(source_lines) && targets.next(target_lines)) {
-    const std::vector<PairScore> scores = open.scorer().score(source_lines, target_lines);
+    const std::vector<PairScore> scores =
+        open.scorer().score(source_lines, target_lines, sources.first_line() + 1);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const auto from = source_vocabulary.encode(source_lines[i]),
                  to = target_vocabulary.encode(target_lines[i]);

@@ -13,7 +13,7 @@ std::unique_ptr<TrainingTask> make_training_task(Task task) {
     case Task::tagging: return std::make_unique<TaggingTraining>();
     case Task::classification: return std::make_unique<ClassificationTraining>();
   }
-  NMT_FAIL("task {} has no room", static_cast<int>(task));
+  NMT_FAIL("task {} has no training module", static_cast<int>(task));
 }
 
 }  // namespace nmt::app

@@ -29,7 +29,8 @@ PerplexityValidator::PerplexityValidator(const ModelSpec& model, std::vector<Val
            "valid-metrics: {} is no metric of a language model, expected perplexity or "
            "cross-entropy",
            name_of(metric));
-  if (std::all_of(lines_.begin(), lines_.end(), is_blank))
+  if (std::all_of(lines_.begin(), lines_.end(),
+                  [this](const std::string& line) { return vocabulary_.encode(line).empty(); }))
     fail(ExitStatus::data, "the development set has no line with text");
 }
 

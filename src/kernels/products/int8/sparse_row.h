@@ -30,7 +30,7 @@ inline std::int64_t count_nonzeros(const std::int8_t* row, std::int64_t k) {
 }
 /// Whether skipping zeros is faster for so many columns: a value costs up to 1.6 times as much as
 /// in panels, and listing the values costs as much as 24 such columns (measured with weights in the
-/// second-level cache, docs/design/products.md; weights from beyond it gain more).
+/// L2 cache, docs/benchmarks/processors.md; weights from beyond it gain more).
 inline bool zeros_pay(std::int64_t count, std::int64_t k, std::int64_t columns) {
   return static_cast<double>(count * columns) <=
          static_cast<double>(k) * (0.62 * static_cast<double>(columns) - 24);

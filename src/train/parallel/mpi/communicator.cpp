@@ -110,7 +110,7 @@ class MpiCommunicator : public Communicator {
   int local_rank() const override { return local_rank_; }
   int local_size() const override { return local_size_; }
   int sharing() const override { return sharing_; }
-  void wait_at_most(double seconds) override { timeout_ = seconds; }
+  void set_timeout(double seconds) override { timeout_ = seconds; }
   bool has_lost() const override { return has_lost_; }
 
   void barrier() override { meet(0); }

@@ -1,0 +1,79 @@
+"""What scripts ask of the machine: the folder of the programs, the processor, seconds, and the packages of Python."""
+import importlib
+import os
+import pathlib
+import platform
+import re
+import resource
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def programs():
+    """The folder of the programs: $NMT_BUILD/bin, else build/bin of the repository."""
+    return pathlib.Path(os.environ.get("NMT_BUILD") or ROOT / "build").resolve() / "bin"
+
+
+def processor_facts():
+    """What Linux says about the first processor."""
+    try:
+        first = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0]
+    except OSError:
+        return {}
+    return dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in first.splitlines() if ":" in line)
+
+
+def processor_name():
+    """The processor as tables name it: its model, or its architecture where Linux does not say."""
+    return processor_facts().get("model name") or platform.machine()
+
+
+def cpu_seconds(pid):
+    """Of all threads of a process so far."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Clock:
+    """Measures seconds: CPU time of this process with one CPU thread, else wall time with the GPU
+    synchronized."""
+
+    def __init__(self, args):
+        self.device, self.alone = args.device, args.device == "cpu" and args.threads == 1
+
+    def __call__(self):
+        if self.device == "cuda":
+            import torch
+
+            torch.cuda.synchronize()
+        return time.process_time() if self.alone else time.perf_counter()
+
+
+def child_seconds(clock, command, **more):
+    """Runs a program; returns its seconds, measured as by Clock, and its output."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **more)
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - begin
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (used if clock.alone else wall), done.stdout
+
+
+def ensure_packages(*names):
+    """Re-executes the script in a virtual environment with these packages if they are missing
+    (default: torch, numpy, sentencepiece)."""
+    names = names or ("torch", "numpy", "sentencepiece")
+    try:
+        for name in names:
+            importlib.import_module(name)
+    except ImportError:
+        if os.environ.get("NMT_IN_VENV"):
+            raise
+        venv = ROOT / ".venv"
+        python = venv / "bin/python"
+        if not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *names], check=True)
+        os.execve(python, [str(python), *sys.argv], {**os.environ, "NMT_IN_VENV": "1"})
