@@ -76,7 +76,7 @@ TEST(Model, names_what_does_not_fit) {
   refuses(
       "seq2seq",
       [](ModelSpec& s) { s.attention = AttentionType::none, s.attention_projections = true; },
-      "attention-projections: there are no heads");
+      "attention-projections: true has no effect with attention none");
   refuses(
       "deep", [](ModelSpec& s) { s.context_aware = true, s.upper_context = false; },
       "upper-context: context-aware");
