@@ -38,7 +38,7 @@ std::vector<Option> optimizer(TrainSpec& s) {
   return {
       Option("optimizer", &s.optimizer, "optimizer").alias({"o"}).changes_if(same_state),
       Option("optimizer-params", &s.optimizer_params,
-             "parameters of the optimizer in order: beta1 beta2 epsilon of adam")
+             "parameters of the optimizer, in order; adam: beta1 beta2 epsilon")
           .unset_means("those of the optimizer")
           .range(0)
           .meta("X...")

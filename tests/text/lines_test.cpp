@@ -192,6 +192,20 @@ TEST(Lines, UnusableFiles) {
   EXPECT_THROW(closed.next(line), Error);
 }
 
+TEST(Lines, NotesOnSeveralTextsCountTheirLines) {
+  LineNotes all;
+  std::int64_t before = 0;
+  for (const char* text : {"a\nb", "", "c\n\xff\n\xfe"}) {
+    LineNotes notes;
+    const auto lines = split_lines(text, &notes);
+    all.add(notes, before);
+    before += std::ssize(lines);
+  }
+  EXPECT_EQ(all.messages("t"),
+            (std::vector<std::string>{"t: line 4 and 1 more had invalid UTF-8; it was replaced by "
+                                      "U+FFFD"}));
+}
+
 TEST(Lines, Blank) {
   EXPECT_TRUE(is_blank(""));
   EXPECT_TRUE(is_blank(" \t\r"));
