@@ -282,7 +282,7 @@ def decode_speed(args, model, batch, source):
         status = subprocess.run([str(word) for word in command], stdout=out, stderr=out, preexec_fn=die_with_parent).returncode
     if status != 0:
         raise RuntimeError(f"status {status}: {reason(log)}")
-    wall, processor = re.search(r"lines? in ([\d.]+) s \(([\d.]+) s of processor time\)", log.read_text(encoding="utf-8", errors="replace")).groups()
+    wall, processor = re.search(r"lines? in ([\d.]+) s \(([\d.]+) s of CPU time\)", log.read_text(encoding="utf-8", errors="replace")).groups()
     return 1000 * float(processor if args.threads == 1 else wall)
 
 

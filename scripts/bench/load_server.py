@@ -117,11 +117,11 @@ def requests_of(lines, direction):
 
 
 def translate(folder, model, path, lines):
-    """Sentences per second of nmt-translate, and processor time per sentence."""
+    """Sentences per second of nmt-translate, and CPU time per sentence."""
     done = subprocess.run([f"{folder}/nmt-translate", "-m", model, "-i", path, "-o", os.devnull], capture_output=True, text=True, check=True)
     speed = float(re.search(r"([\d.]+) sentences/s", done.stderr)[1])
-    processor = float(re.search(r"([\d.]+) s of processor time", done.stderr)[1]) / lines
-    print(f"nmt-translate: {speed:.1f} sentences/s, {1000 * processor:.2f} ms of processor time per sentence", flush=True)
+    processor = float(re.search(r"([\d.]+) s of CPU time", done.stderr)[1]) / lines
+    print(f"nmt-translate: {speed:.1f} sentences/s, {1000 * processor:.2f} ms of CPU time per sentence", flush=True)
     return speed, processor
 
 
@@ -189,7 +189,7 @@ class Run:
 
     def text(self):
         return (f"{self.speed():.1f} sentences/s, p50 {1000 * percentile(self.times, 0.5):.0f} ms, p99 "
-                f"{1000 * percentile(self.times, 0.99):.0f} ms, statuses {self.statuses}; processor time per sentence: server "
+                f"{1000 * percentile(self.times, 0.99):.0f} ms, statuses {self.statuses}; CPU time per sentence: server "
                 f"{1000 * self.processor:.2f} ms, clients {1000 * self.own_processor:.2f} ms; {self.batch:.1f} sentences per batch, "
                 f"translating {100 * self.busy:.0f} % of the time")
 
@@ -287,7 +287,7 @@ def main():
     # The other work of the machine changes with time, so the reference is what nmt-translate does before and after.
     reference, processor = map(statistics.mean, zip(before, translate(options.bin, model, options.file, len(lines))))
     print(f"{options.clients} clients: {full.text()}, {100 * full.speed() / reference:.1f} % of nmt-translate "
-          f"({100 * processor / full.processor:.1f} % by processor time)", flush=True)
+          f"({100 * processor / full.processor:.1f} % by CPU time)", flush=True)
     print(f"memory: {full.memory[-1][1] / 1e6:.1f} MB at the end, {full.slope() / 1e3:+.2f} kB/s in the second half", flush=True)
     half = Run(port, server.pid, requests, options.clients, max(options.seconds / 3, 5), full.speed() / 2)
     print(f"half load: {half.text()}", flush=True)

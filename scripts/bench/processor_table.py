@@ -121,7 +121,7 @@ def section(name, documents):
     context = next(iter(documents.values()))["context"]
     threads = list(documents)
     machine = (f"{context['processor']}, {context['processors']} processors, {context['caches']}; {context['date'][:10]}. Load: {context['load']}. "
-               "One thread: processor time; more threads: wall time.")  # fmt: skip
+               "One thread: CPU time; more threads: wall time.")  # fmt: skip
     lines = [f"## {name}", "", *textwrap.wrap(machine, 100), "",
              "| row | " + " | ".join(f"{n} thread{'s' if n > 1 else ''} | share" for n in threads) + " |",
              "|---|" + "---|---|" * len(threads)]  # fmt: skip

@@ -42,7 +42,7 @@ constexpr Shape shapes[kernels::product_kinds] = {{true, 256, 768, 2048},
                                                   {false, 256, 768, 256},
                                                   {false, 2048, 768, 256}};
 
-// The processor time of this thread in ns, which other programs prolong less than the time on the
+// The CPU time of this thread in ns, which other programs prolong less than the time on the
 // clock. In a product, a thread that has finished its part spins for the others, so this is the
 // time of the whole product. The time of a process does not do: the system updates the shares of
 // its other threads once in a few milliseconds.

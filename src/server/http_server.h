@@ -1,33 +1,16 @@
 #pragma once
 
-#include "server/http_message.h"
-#include "server/metrics.h"
-#include "server/serve.h"
+#include "server/http_connection.h"
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 
 namespace nmt::server {
 
-/// The transport: HTTP/1.1 with limits and time-outs for each connection, over Boost.Beast.
+/// The transport: accepts connections and serves each ("server/http_connection.h"), over
+/// Boost.Asio.
 class HttpServer {
  public:
-  using Respond = std::function<void(HttpResponse)>;
-  /// Answers a request, at once or later and from any thread. The request lives until it returns;
-  /// *canceled becomes true when the client has closed the connection.
-  using Handler = std::function<void(
-      const HttpRequest&, std::shared_ptr<const std::atomic<bool>> canceled, const Respond&)>;
-  /// Answers a request that breaks a limit, before it has arrived completely.
-  using Refuse = std::function<HttpResponse(const HttpRequest&, HttpResponse)>;
-  struct Handlers {
-    Handler handle;
-    Refuse refuse;
-    std::function<void()> on_drain;  ///< after a signal or stop(), before open requests finish
-  };
-
   /// Listens on spec.host and spec.port. Error (usage): the address cannot be used.
   HttpServer(const ServeSpec& spec, Metrics& metrics, Handlers handlers);
   ~HttpServer();

@@ -83,9 +83,9 @@ void serve(const ServeSpec& spec) {
   Metrics metrics;
   serve::Batcher batcher(pool, batcher_options(checked));
   Api api(checked, pool, batcher, metrics);
-  HttpServer::Handlers handlers;
+  Handlers handlers;
   handlers.handle = [&](const HttpRequest& request, Api::Canceled canceled,
-                        const HttpServer::Respond& respond) {
+                        const Handlers::Respond& respond) {
     api.handle(request, std::move(canceled), respond);
   };
   handlers.refuse = [&](const HttpRequest& request, HttpResponse response) {

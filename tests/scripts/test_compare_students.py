@@ -20,7 +20,7 @@ import compare_students  # noqa: E402
 
 STAND_IN = """#!/bin/sh
 printf '%s\\n' "$@" > "$(dirname "$0")/arguments"
-echo '2 lines in 2.00 s (1.500 s of processor time): 1.0 sentences/s, 5 source and 30 target tokens/s' >&2
+echo '2 lines in 2.00 s (1.500 s of CPU time): 1.0 sentences/s, 5 source and 30 target tokens/s' >&2
 """
 
 

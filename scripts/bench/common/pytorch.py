@@ -19,7 +19,7 @@ def describe_device(args):
 
     torch.set_num_threads(args.threads)
     if args.device == "cpu":
-        how = "processor time" if args.threads == 1 else "wall time"
+        how = "CPU time" if args.threads == 1 else "wall time"
         precision = "bfloat16" if getattr(args, "precision", "float32") == "bfloat16" else "float32"
         return f"PyTorch {torch.__version__}, {processor_table.name_and_class()}, {args.threads} thread{'s' * (args.threads > 1)}, {how}, {precision}"
     torch.backends.cudnn.benchmark = True

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Products of weights in int8 beside oneDNN's, through PyTorch: one thread, processor time, GFLOP/s.
+"""Products of weights in int8 beside oneDNN's, through PyTorch: one thread, CPU time, GFLOP/s.
 
 Both sides take activations in float32, quantize them, multiply by packed weights in int8 and return float32:
 ours per row (nmt-bench, rows "products packed before"), PyTorch's quantized::linear_dynamic with the engine
@@ -52,7 +52,7 @@ def theirs(m, n, k, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=arguments.whole(), nargs="+", default=[1, 4, 32, 64, 512], metavar="M", help="rows of activations; nmt-bench must have them (%(default)s)")
-    parser.add_argument("--seconds", type=arguments.number(above=0), default=0.1, help="processor time per product and side (%(default)s)")
+    parser.add_argument("--seconds", type=arguments.number(above=0), default=0.1, help="CPU time per product and side (%(default)s)")
     options = parser.parse_args()
     arguments.need_programs(programs(), "nmt-bench")
     try:
@@ -67,7 +67,7 @@ def main():
     if missing := names.keys() - float32:
         sys.exit(f"nmt-bench has no row {sorted(missing)[0]!r}")
     int8, vnni = (ours(names, "int8", options.seconds, **e) for e in ({}, {"NMT_AMX": "0"}))
-    print(f"PyTorch {torch.__version__}, {processor_table.name_and_class()}, one thread, processor time, GFLOP/s\n")
+    print(f"PyTorch {torch.__version__}, {processor_table.name_and_class()}, one thread, CPU time, GFLOP/s\n")
     print("| M | N | K | float32 | int8 without AMX | int8 | PyTorch, int8 | ratio |\n|---|---|---|---|---|---|---|---|")
     for name, shape in names.items():
         rival = theirs(*shape, options.seconds)

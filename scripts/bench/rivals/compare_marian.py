@@ -11,7 +11,7 @@ Marian's weights are those after one update. MODEL may be trained or not. Each s
 --max-length-factor; the table shows the target pieces of each side, since only a model that is not trained has
 outputs of that length. Marian reads the pieces of MODEL's vocabulary; splitting and joining them is part of
 nmt-translate's time. A model in int8 (nmt-convert) meets Marian's intgemm8. A shortlist has the same lines on
-both sides; MODEL must have stored it. With one thread processor time is measured, with more wall time, in
+both sides; MODEL must have stored it. With one thread CPU time is measured, with more wall time, in
 which Marian gives each thread batches of its own. The time of one line is subtracted on both sides.
 
     scripts/bench/rivals/build_marian.sh marian
@@ -241,7 +241,7 @@ def main():
         marian = Marian(args, encoded, folder)
         shown = run(args.marian / "marian-decoder", "--version")
         version = (shown.stdout + shown.stderr).split()[0]
-        how = "processor time" if args.threads == 1 else "wall time"
+        how = "CPU time" if args.threads == 1 else "wall time"
         print(f"Marian {version}, {processor_table.name_and_class()}, {args.threads} thread{'s' * (args.threads > 1)}, {how}; "
               f"{args.model.name}, {marian.precision}")  # fmt: skip
         if args.train:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Decoding speed of a student of tiny11's shape beside a Transformer of the same sizes in CTranslate2,
-on one core, in processor time; on several cores, in wall time: --threads share a batch, and --workers have
+on one core, in CPU time; on several cores, in wall time: --threads share a batch, and --workers have
 a batch each.
 
 MODEL is a model directory of configs/students/tiny11.yaml; make_student.py makes one in float32 and one in
@@ -172,7 +172,7 @@ def run_ours(args, text):
                "--max-length-factor", str(args.factor), "--max-length-offset", "0", "--cpu-threads", str(args.threads), "--workers", str(args.workers),
                *([] if args.shortlist else ["--shortlist", "off"])]  # fmt: skip
     found = subprocess.run(command, input="".join(line + "\n" for line in text), capture_output=True, text=True)
-    said = re.search(r"\(([0-9.]+) s of processor time\)" if is_one_core(args) else r" lines? in ([0-9.]+) s ", found.stderr)
+    said = re.search(r"\(([0-9.]+) s of CPU time\)" if is_one_core(args) else r" lines? in ([0-9.]+) s ", found.stderr)
     rate = re.search(r"in ([0-9.]+) s .*source and ([0-9]+) target tokens/s", found.stderr)
     if found.returncode or not said or not rate:
         sys.exit(f"nmt-translate failed:\n{found.stderr}")

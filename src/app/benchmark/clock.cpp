@@ -23,7 +23,7 @@ class ProcessorClock : public Clock {
  public:
   void start() override { begin_ = used(); }
   double stop() override { return used() - begin_; }
-  const char* name() const override { return "processor time of the one thread"; }
+  const char* name() const override { return "CPU time of the one thread"; }
 
  private:
   static double used() {

@@ -16,7 +16,7 @@ struct Candidate {
   TranslateSpec spec;  ///< models, search and precision; threads and batches are set
 };
 
-/// One row of the table. Times are processor time of one thread, so that other programs on the
+/// One row of the table. Times are CPU time of one thread, so that other programs on the
 /// machine disturb little.
 struct Measurement {
   std::string name;

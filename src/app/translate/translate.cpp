@@ -36,7 +36,7 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
               result.cut);
   const double seconds = progress.seconds();
   log::info(
-      "{} in {:.2f} s ({:.3f} s of processor time): {:.1f} sentences/s, {:.0f} source and "
+      "{} in {:.2f} s ({:.3f} s of CPU time): {:.1f} sentences/s, {:.0f} source and "
       "{:.0f} target tokens/s",
       counted(result.lines, "line"), seconds, progress.processor_seconds(),
       static_cast<double>(statistics.sentences) / seconds,

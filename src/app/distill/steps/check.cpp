@@ -61,7 +61,7 @@ ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
   }
   begin();
   const std::string title =
-      fmt::format("{} sentences of {}; {}, {}, one thread, seconds of processor time",
+      fmt::format("{} sentences of {}; {}, {}, one thread, seconds of CPU time",
                   sources.size(), files[0], processor(), kernels::instruction_set());
   write_file(all.work.at("table.txt"), table_text(rows, title));
   write_file(all.work.at("table.json"), Json{{"test-set", files[0]},
