@@ -7,7 +7,7 @@
                        fraction of the copy bandwidth that the element-wise units reach
   bench-step.png       training steps, stacked by part, each next to its lower bound
 
-A figure without data is not written. matplotlib comes from the environment, or into .venv as scripts/bench/compare_pytorch.py does."""
+A figure without data is not written. matplotlib comes from the environment, or into .venv as scripts/bench/pytorch/compare_pytorch.py does."""
 import argparse
 import pathlib
 import re

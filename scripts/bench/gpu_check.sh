@@ -5,7 +5,7 @@
 # Usage: scripts/bench/gpu_check.sh BUILD [--only PART] [--limit SECONDS] [--out FOLDER]
 #        scripts/bench/gpu_check.sh --join FOLDER... PAGE.md
 # Needs only the build directory and python3; scripts/bench/make_portable.sh creates a build
-# directory that includes its libraries. docs/guide/gpu.md describes the options.
+# directory that includes its libraries. docs/design/checking-a-gpu.md describes the options.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 exec python3 "$here/gpu_check.py" "$@"

@@ -34,7 +34,7 @@ from common.system import cpu_seconds
 
 def model(text):
     """EN-DE=DIRECTORY"""
-    found = re.fullmatch(r"[^-=]+-[^=]+=(.+)", text)
+    found = re.fullmatch(r"(?:[^-_=]+-[^-_=]+|[^_=]+_[^_=]+)=(.+)", text)
     if not found:
         raise argparse.ArgumentTypeError(f"'{text}', expected EN-DE=DIRECTORY")
     checks.folder(found[1])
@@ -107,7 +107,7 @@ class Client:
 
 
 def requests_of(lines, direction):
-    source, target = direction.split("-")
+    source, target = direction.split("_" if "_" in direction else "-")
     result = []
     for line in lines:
         body = json.dumps({"q": line, "source": source, "target": target}).encode()

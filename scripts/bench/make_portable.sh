@@ -41,7 +41,7 @@ fi
 build=$(cd "$1" && pwd)
 folder=$2
 here=$(cd "$(dirname "$0")" && pwd)
-mkdir -p "$folder/bin" "$folder/lib" "$folder"/scripts/bench/{gpu,common} "$folder/scripts/data"
+mkdir -p "$folder/bin" "$folder/lib" "$folder"/scripts/bench/{gpu,common,pytorch} "$folder/scripts/data"
 cp -a "$build"/lib/. "$folder/lib/"
 programs=(nmt-train nmt-translate nmt-score nmt-bleu nmt-bench nmt-vocab cuda_tests device_tests)
 if $emulator; then
@@ -52,8 +52,8 @@ fi
 for program in "${programs[@]}"; do
   if [ -x "$build/bin/$program" ]; then cp "$build/bin/$program" "$folder/bin/$program"; fi
 done
-cp "$here"/{gpu_check,make_portable}.sh "$here"/{gpu_check,compare_layers,compare_pytorch,processor_table,pytorch_model}.py \
-  "$folder/scripts/bench/"
+cp "$here"/{gpu_check,make_portable}.sh "$here"/{gpu_check,processor_table}.py "$folder/scripts/bench/"
+cp "$here"/pytorch/{compare_layers,compare_pytorch,pytorch_model}.py "$folder/scripts/bench/pytorch/"
 cp "$here"/gpu/*.py "$folder/scripts/bench/gpu/"
 cp "$here"/common/*.py "$folder/scripts/bench/common/"
 cp "$here"/../data/make_toy_corpus.py "$folder/scripts/data/"

@@ -199,8 +199,8 @@ def use_unit(copy):
 def add_matrix_unit(copy):
     gla = (copy.root / "src/units/matrix/gla.h").read_text()
     copy.create("src/units/matrix/attempt.h", gla.replace("Gla", "Attempt").replace("1.0 / 16", "1.0 / 8"))
-    copy.edit("src/units/units.def", 'NMT_MATRIX_UNIT("gla"',
-              'NMT_MATRIX_UNIT("attempt", "", Attempt)\n')
+    copy.edit("src/units/units.def", 'NMT_MATRIX_STATE_UNIT("gla"',
+              'NMT_MATRIX_STATE_UNIT("attempt", "", Attempt)\n')
 
 
 def use_matrix_unit(copy):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Generates src/text/unicode_tables.inc: the general categories P, S and N for BLEU's international
-tokenization, white space as in str.split(), and the tables of str.lower(), str.upper() and str.title().
+tokenization, category M, white space as in str.split(), and the tables of str.lower(), str.upper() and str.title().
 The categories come from the package "regex", which sacreBLEU uses, everything else from Python.
 Usage: make_unicode_tables.py > src/text/unicode_tables.inc"""
 import sys
@@ -51,7 +51,7 @@ def main():
         f"// Categories of regex {regex.__version__}, case of Unicode {unicodedata.unidata_version}; "
         "made by scripts/dev/make_unicode_tables.py. Do not edit."
     )
-    for name, letter in (("punctuation", "P"), ("symbols", "S"), ("numbers", "N")):
+    for name, letter in (("punctuation", "P"), ("symbols", "S"), ("numbers", "N"), ("marks", "M")):
         table(name, "Range", ranges(has_property(letter)), 7)
     table("spaces", "Range", ranges(str.isspace), 7)
     table("cased", "Range", ranges(is_cased), 7)

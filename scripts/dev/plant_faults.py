@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants faults in the CUDA kernels, one at a time, and checks that the parity tests find each.
 
-    scripts/dev/plant_faults.py                            # all faults of planted_faults.py: hours
+    scripts/dev/plant_faults.py                            # all faults of fault_table.py: hours
     scripts/dev/plant_faults.py --only residual_norm       # those whose names contain this
     scripts/dev/plant_faults.py --list
 
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 
-from planted_faults import FAULTS
+from fault_table import FAULTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/bench"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/bench/rivals/compare_students.py without its rival: what it refuses, and what it tells nmt-translate.
+"""scripts/bench/students/compare_students.py without its rival: what it refuses, and what it tells nmt-translate.
 Usage: test_compare_students.py [BIN_DIR]"""
 import argparse
 import contextlib
@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts/bench/rivals/compare_students.py"
+SCRIPT = ROOT / "scripts/bench/students/compare_students.py"
 sys.path.insert(0, str(SCRIPT.parent))
 import compare_students  # noqa: E402
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/bench/compare_units.py on toy data: two units, one of which fails; what is finished is not done again, what was killed goes on.
+"""scripts/bench/units/compare_units.py on toy data: two units, one of which fails; what is finished is not done again, what was killed goes on.
 Usage: test_compare_units.py BIN_DIR"""
 import csv
 import fcntl
@@ -49,7 +49,7 @@ class CompareUnits(unittest.TestCase):
     def command(self, *arguments, updates=20, pieces=200, work="work", **files):
         sets = [word for name in ("train", "valid", "test") for file in [files.get(name, name)]
                 for word in (f"--{name}-sets", self.folder / f"{file}.en", self.folder / f"{file}.de")]  # fmt: skip
-        command = [sys.executable, ROOT / "scripts/bench/compare_units.py", "--config", self.folder / "base.yaml",
+        command = [sys.executable, ROOT / "scripts/bench/units/compare_units.py", "--config", self.folder / "base.yaml",
                    *(["--updates", updates] if updates else []), "--pieces", pieces,
                    "--work", self.folder / work, "--no-figures", *sets, *arguments]  # fmt: skip
         return [str(word) for word in command]
@@ -236,7 +236,7 @@ class CompareUnits(unittest.TestCase):
         for damage in ("", '{"gru": [[1', "[]", '{"gru": 1}', '{"gru": [1, 2]}', '{"gru": [[1, 2, 3], [4, 5, 6]]}', '{"gru": [[1, "a"], [2, "b"]]}'):
             curves.write_text(damage)
             with self.subTest(damage):
-                self.damaged(subprocess.run([sys.executable, ROOT / "scripts/bench/plot_units.py", self.folder, "gru"], capture_output=True, text=True,
+                self.damaged(subprocess.run([sys.executable, ROOT / "scripts/bench/units/plot_units.py", self.folder, "gru"], capture_output=True, text=True,
                                             timeout=60), curves)  # fmt: skip
 
     def test_limits_of_the_settings_do_not_end_trainings(self):
@@ -315,13 +315,13 @@ class CompareUnits(unittest.TestCase):
         (folder / "table.csv").write_text("unit,bleu,ci,parameters,tokens_per_second,ms_batch_1,ms_batch_64\n"
                                           "gru,20,1,1000,50,3,2\nlrn,21,1,900,90,2,1\nfail,,,,,,\n")
         (folder / "curves.json").write_text('{"gru": [[1, 2], [3, 4]], "lrn": [[1, 3]], "fail": []}')
-        subprocess.run([sys.executable, ROOT / "scripts/bench/plot_units.py", folder, "gru"], check=True)
+        subprocess.run([sys.executable, ROOT / "scripts/bench/units/plot_units.py", folder, "gru"], check=True)
         for name in ("bleu.png", "speed.png", "pareto.png", "curves.png"):
             self.assertEqual((folder / name).read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
 
     def test_the_figures_have_a_help(self):
         def plot(*words):
-            return subprocess.run([sys.executable, ROOT / "scripts/bench/plot_units.py", *words], capture_output=True, text=True, timeout=60)
+            return subprocess.run([sys.executable, ROOT / "scripts/bench/units/plot_units.py", *words], capture_output=True, text=True, timeout=60)
 
         self.assertIn("usage: plot_units.py [-h] folder baseline", plot("--help").stdout)
         done = plot()
@@ -333,7 +333,7 @@ class CompareUnits(unittest.TestCase):
 
     def test_welch_against_scipy(self):
         sys.path.insert(0, str(ROOT / "scripts/bench"))
-        import welch
+        from common import welch
 
         # scipy.stats.ttest_ind(a, b, equal_var=False).pvalue, scipy 1.17.1
         for a, b, p in (([27.2, 26.9, 27.5], [26.8, 26.5, 27.1], 0.177807808356), ([1, 2, 3, 4], [2, 4, 6], 0.333823700078), ([10, 10.1], [12, 12.3, 11.8, 12.1], 7.54479595373e-05)):
@@ -346,7 +346,7 @@ class CompareUnits(unittest.TestCase):
     def test_the_front_has_the_units_that_no_other_beats(self):
         if importlib.util.find_spec("matplotlib") is None:
             self.skipTest("matplotlib is not installed")
-        sys.path.insert(0, str(ROOT / "scripts/bench"))
+        sys.path.insert(0, str(ROOT / "scripts/bench/units"))
         import plot_units
         points = [(300, 20, "slow and good"), (200, 19, "slower and worse"), (500, 15, "fast"), (500, 14, "as fast, worse"), (400, 18, "between")]
         self.assertEqual([point[2] for point in plot_units.front(points)], ["slow and good", "between", "fast"])

@@ -82,7 +82,7 @@ class Reuse(unittest.TestCase):
         self.assertEqual(self.calls(), 1)
 
     def test_memory_length(self):
-        common = ["memory_length.py", "--work", self.folder / "work", "gru"]
+        common = ["units/memory_length.py", "--work", self.folder / "work", "gru"]
 
         def arguments(distance=3, width=8, updates=2):
             return [*common, "--distance", distance, "--width", width, "--updates", updates]

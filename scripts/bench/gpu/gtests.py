@@ -32,69 +32,91 @@ def verdict(done, prefix):
     return bool(good), without[1] if without else "", faults
 
 
+class TestStep:
+    """A step of the part: the tests of the program at `path`, perhaps under compute-sanitizer
+    (`prefix`). `limit`: seconds of one group; `group`: tests in a group, unless an earlier call has
+    halved that."""
+
+    def __init__(self, check, name, path, prefix, limit, group):
+        self.check, self.name, self.path, self.prefix, self.limit = check, name, path, prefix, limit
+        self.step = check.state.step(name)
+        self.passed = self.step.setdefault("passed", [])
+        self.skipped = self.step.setdefault("skipped", [])
+        self.failed = self.step.setdefault("failed", {})  # test: why
+        self.group = self.step.get("group", group)
+
+    def run_group(self, tests):
+        """What a group printed, or None where the part's time is over."""
+        early = self.check.runner.begins_early()
+        try:
+            return self.check.runner.run([*self.prefix, self.path, f"--gtest_filter={':'.join(tests)}"], self.limit)
+        except runner.OutOfTime:
+            if early and len(tests) == 1:
+                self.failed[tests[0]] = f"takes more than the {self.check.runner.limit:.0f} s of this part"
+            elif early:
+                self.step["group"] = max(1, self.group // 2)
+            return None
+
+    def note(self, tests, done):
+        """Records a group; the tests to repeat one by one."""
+        good, without, faults = verdict(done, self.prefix)
+        if not good and len(tests) > 1:
+            return tests
+        step = self.step
+        if good:
+            lines = re.findall(r"\[  SKIPPED \] (\S+)", done.text)
+            self.skipped.extend(test for test in tests if test in lines)
+            self.passed.extend(test for test in tests if test not in lines)
+            step["without"] = without or step.get("without", "")
+        else:
+            what = f"status {done.status}" + (f", {faults} errors" if faults else "")
+            what += f", stopped after {self.limit} s" if done.late else ""
+            self.failed[tests[0]] = what
+            step["detail"] = (step.get("detail", "") + f"\n{tests[0]}: {what}\n" + done.text[-1500:])[-6000:]
+        step["seconds"] = round(step.get("seconds", 0) + done.seconds, 1)
+        return []
+
+    def run(self, todo, jobs):
+        """Runs tests in groups, `jobs` at a time, and those of a failed group one by one."""
+        over = False
+        groups = [todo[at:at + self.group] for at in range(0, len(todo), self.group)]
+        for at_once in (jobs, 1):
+            alone = []
+            with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+                running = {pool.submit(self.run_group, tests): tests for tests in groups}
+                for future in concurrent.futures.as_completed(running):
+                    done = future.result()
+                    over = over or done is None
+                    if done is not None:
+                        alone += self.note(running[future], done)
+                        self.check.state.write()
+            groups = [[test] for test in alone]
+        self.check.state.write()
+        if over:
+            raise runner.OutOfTime
+
+    def finish(self):
+        """Writes the result of the step into the report."""
+        result = f"{len(self.passed)} tests passed" + (", no error" if self.prefix else "")
+        result += f", {len(self.skipped)} skipped: {self.step['without']}" if self.skipped else ""
+        if self.failed:
+            result = f"FAILED: {len(self.failed)} tests: {', '.join(list(self.failed)[:5])}; {result}"
+        self.check.state.finish(self.name, result, not self.failed, 0)
+
+
 def test(check, name, program, wanted="*", prefix=(), limit=600, group=GROUP, jobs=JOBS):
-    """A step of the part: the tests of a program, perhaps under compute-sanitizer. `limit`: seconds
-    of one group; `jobs`: groups at a time. The tests of a group that fails are repeated one by one."""
-    state, run = check.state, check.runner.run
+    """Runs or continues the step `name`: the tests of a program that the filter `wanted` selects,
+    `jobs` groups at a time."""
+    state = check.state
     if state.is_done(name):
         return
     path = check.program(program)
     if not path.exists():
         return state.finish(name, f"FAILED: there is no {program}", False, 0)
-    step = state.step(name)
-    passed, skipped, failed = step.setdefault("passed", []), step.setdefault("skipped", []), step.setdefault("failed", {})
-    seen = set(passed) | set(skipped) | set(failed)
-    todo = [test for test in names_of(run, path, wanted) if test not in seen]
+    step = TestStep(check, name, path, prefix, limit, group)
+    seen = {*step.passed, *step.skipped, *step.failed}
+    todo = [test for test in names_of(check.runner.run, path, wanted) if test not in seen]
     if not todo and not seen:
         return state.finish(name, f"FAILED: {program} lists no test of {wanted}", False, 0)
-
-    def run_group(tests):
-        """What a group printed, or None where the part's time is over."""
-        early = check.runner.begins_early()
-        try:
-            return run([*prefix, path, f"--gtest_filter={':'.join(tests)}"], limit)
-        except runner.OutOfTime:
-            if early and len(tests) == 1:
-                failed[tests[0]] = f"takes more than the {check.runner.limit:.0f} s of this part"
-            elif early:
-                step["group"] = max(1, size // 2)
-            return None
-
-    def note(tests, done):
-        """Records a group; the tests to repeat one by one."""
-        good, without, faults = verdict(done, prefix)
-        if not good and len(tests) > 1:
-            return tests
-        if good:
-            lines = re.findall(r"\[  SKIPPED \] (\S+)", done.text)
-            skipped.extend(test for test in tests if test in lines)
-            passed.extend(test for test in tests if test not in lines)
-            step["without"] = without or step.get("without", "")
-        else:
-            what = f"status {done.status}" + (f", {faults} errors" if faults else "") + (f", stopped after {limit} s" if done.late else "")
-            failed[tests[0]] = what
-            step["detail"] = (step.get("detail", "") + f"\n{tests[0]}: {what}\n" + done.text[-1500:])[-6000:]
-        step["seconds"] = round(step.get("seconds", 0) + done.seconds, 1)
-        return []
-
-    over = False
-    size = step.get("group", group)
-    groups = [todo[at:at + size] for at in range(0, len(todo), size)]
-    for at_once in (jobs, 1):
-        alone = []
-        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-            running = {pool.submit(run_group, tests): tests for tests in groups}
-            for future in concurrent.futures.as_completed(running):
-                done = future.result()
-                over = over or done is None
-                if done is not None:
-                    alone += note(running[future], done)
-                    state.write()
-        groups = [[test] for test in alone]
-    state.write()
-    if over:
-        raise runner.OutOfTime
-    result = f"{len(passed)} tests passed" + (", no error" if prefix else "") + (f", {len(skipped)} skipped: {step['without']}" if skipped else "")
-    if failed:
-        result = f"FAILED: {len(failed)} tests: {', '.join(list(failed)[:5])}; {result}"
-    state.finish(name, result, not failed, 0)
+    step.run(todo, jobs)
+    step.finish()

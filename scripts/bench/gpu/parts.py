@@ -1,4 +1,4 @@
-"""The five parts. Each fits 10 minutes on one H100 or H200; docs/guide/gpu.md says how to run them."""
+"""The five parts. Each fits 10 minutes on one H100 or H200; docs/design/checking-a-gpu.md says how to run them."""
 import bench
 import gtests
 import profiles

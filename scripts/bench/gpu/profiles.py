@@ -133,7 +133,7 @@ EMULATED_PAIRS = {"pairs": 110, "valid": 1, "test": 1}
 
 def layers(check, name, precision, more):
     device = ["--device", "cpu", "--quick", "--rounds", "1"] if check.options.emulated else ["--device", "cuda", "--rounds", "2", "--min-time", "0.2"]
-    compare(check, f"{name}, {precision}", "compare_layers.py", [*device, "--precision", precision, *more], 240, ("torch", "numpy"), True)
+    compare(check, f"{name}, {precision}", "pytorch/compare_layers.py", [*device, "--precision", precision, *more], 240, ("torch", "numpy"), True)
 
 
 def trainings(check):
@@ -144,7 +144,7 @@ def trainings(check):
     if not data.is_dir():
         return check.state.finish("training and PyTorch", "not run: there is no Multi30k", True, 0)
     for precision in ("float32", "bfloat16"):
-        compare(check, f"training and PyTorch, {precision}", "compare_pytorch.py", [*device, "--data", data.resolve(), "--precision", precision], 240,
+        compare(check, f"training and PyTorch, {precision}", "pytorch/compare_pytorch.py", [*device, "--data", data.resolve(), "--precision", precision], 240,
                 ("torch", "numpy", "sentencepiece"))  # fmt: skip
 
 

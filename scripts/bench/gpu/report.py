@@ -120,7 +120,7 @@ def page(folders):
     """The page, and whether every part is finished without a failure. A part may have reports of several devices."""
     reports = reports_of(folders)
     devices = list(dict.fromkeys(filter(None, (device_of(state) for _, state in reports))))
-    lines = ["# GPU", "", "Written by `scripts/bench/gpu_check.sh --join`; [GPU](../guide/gpu.md#checking-a-machine) says how.", "",
+    lines = ["# GPU", "", "Written by `scripts/bench/gpu_check.sh --join`; [Checking a GPU](../design/checking-a-gpu.md) says how.", "",
              f"Device: {'; '.join(devices) or 'none'}.", "", *machines(reports)]  # fmt: skip
     missing = [part for part in PARTS if part not in dict(reports)]
     overview = [(part, NAMES[part], device_of(state) or "none", "finished" if state.data.get("finished") else "unfinished",

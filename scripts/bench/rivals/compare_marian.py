@@ -15,7 +15,7 @@ both sides; MODEL must have stored it. With one thread CPU time is measured, wit
 which Marian gives each thread batches of its own. The time of one line is subtracted on both sides.
 
     scripts/bench/rivals/build_marian.sh marian
-    scripts/bench/rivals/make_student.py DATA student
+    scripts/bench/students/make_student.py DATA student
     scripts/bench/rivals/compare_marian.py marian/build student/int8 newstest2014.en --beam 1 --shortlist student/list 50 50
     scripts/bench/rivals/compare_marian.py marian/build model test2016.en --train train.en train.de
 

@@ -273,14 +273,14 @@ def translate_ours(args, model, batch):
 
 
 def trained_transformer(args, vocabulary):
-    """Trains the Transformer and converts it to CTranslate2; returns what is told about the training."""
-    told, record = args.work / "transformer.json", args.work / "ctranslate2"
+    """Trains the Transformer and converts it to CTranslate2; returns the record of the training."""
+    record, converted = args.work / "transformer.json", args.work / "ctranslate2"
     wanted = {name: getattr(args, name) for name in ("minutes", "tune_minutes", "learn_rates", "batches", "threads", "width", "ff", "heads",
                                                      "layers", "dropout", "warmup", "pieces", "bfloat16", "seed")}  # fmt: skip
     wanted["data"] = digests(args)
-    if told.exists():
-        result = json.loads(told.read_text())
-        check_settings(told, result["settings"], wanted)
+    if record.exists():
+        result = json.loads(record.read_text())
+        check_settings(record, result["settings"], wanted)
         return result
     import torch
     torch.set_num_threads(args.threads)
@@ -297,37 +297,37 @@ def trained_transformer(args, vocabulary):
     model, entropy, speed, updates = train(args, vocabulary, corpus, development, rate, words, args.minutes)
     from transformer import to_ctranslate2
     pieces = [vocabulary.id_to_piece(i) for i in range(vocabulary.get_piece_size())]
-    to_ctranslate2(model, pieces, record)
-    check_conversion(args, model, vocabulary, record)
+    to_ctranslate2(model, pieces, converted)
+    check_conversion(args, model, vocabulary, converted)
     result = {"settings": wanted, "rate": rate, "words": words, "entropy": entropy, "speed": speed, "updates": updates,
               "parameters": sum(p.numel() for p in model.parameters())}
-    told.write_text(json.dumps(result) + "\n")
+    record.write_text(json.dumps(result) + "\n")
     return result
 
 
 def trained_model(args, name, config):
     """Trains a model of this project and converts it to int8; returns its folder and target tokens per second."""
     folder = args.work / name
-    record = args.work / f"{name}.log"  # written when the training is finished
-    told = args.work / f"{name}.json"
+    log_file = args.work / f"{name}.log"  # written when the training is finished
+    record = args.work / f"{name}.json"
     wanted = {"config": config.read_text(encoding="utf-8"), "minutes": args.minutes, "threads": args.threads, "data": digests(args)}
     if folder.exists():
-        check_settings(folder, json.loads(told.read_text()) if told.exists() else {}, wanted)
+        check_settings(folder, json.loads(record.read_text()) if record.exists() else {}, wanted)
     else:
-        told.write_text(json.dumps(wanted) + "\n")
-    if not record.exists():
+        record.write_text(json.dumps(wanted) + "\n")
+    if not log_file.exists():
         done = subprocess.run([programs() / "nmt-train", "--config", config, "--train-sets", args.data / "train.en",
                                args.data / "train.de", "--valid-sets", args.data / "val.en", args.data / "val.de", "--model", folder,
                                "--cpu-threads", str(args.threads), "--max-minutes", f"{args.minutes:g}"], stderr=subprocess.PIPE, text=True)
         if done.returncode:
             sys.exit(f"nmt-train failed: {done.stderr.strip().splitlines()[-1]}")
-        record.write_text(done.stderr)
+        log_file.write_text(done.stderr)
     int8 = args.work / f"{name}-int8"
     if not int8.exists():
         converted = subprocess.run([programs() / "nmt-convert", "-m", folder, "-o", int8], stderr=subprocess.PIPE, text=True)
         if converted.returncode:
             sys.exit(f"nmt-convert failed: {converted.stderr.strip().splitlines()[-1]}")
-    speeds = [line.split(" trg tokens/s")[0].split()[-1] for line in record.read_text().splitlines() if " trg tokens/s" in line]
+    speeds = [line.split(" trg tokens/s")[0].split()[-1] for line in log_file.read_text().splitlines() if " trg tokens/s" in line]
     return folder, int8, float(speeds[-1]) if speeds else 0.0
 
 
@@ -341,7 +341,7 @@ def draw(rows, path):
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    from plot_units import BASE, OTHER, front, save
+    from units.plot_units import BASE, OTHER, front, save
     figure, axis = plt.subplots(figsize=(8, 5.5))
     points = [(row["batch 64"], row["bleu"], f"{row['model'].split(',')[0 if row['rival'] else 1].strip()}, {row['precision']}", row["rival"])
               for row in rows]

@@ -304,7 +304,9 @@ LAYERS = [
     *faults_of(
         "layer_norm.cu",
         ("layer_norm.planes", "parameters = blockIdx.x % planes * width;", "parameters = blockIdx.x / planes % planes * width;",
-         "planes have the gain of another", "layer_norm"),
+         "planes have the gain of another", "layer_norm")),
+    *faults_of(
+        "residual_norm.cu",
         ("residual_norm.sum", "sum += value[e] += x[e];", "sum += value[e], value[e] += x[e];",
          "the mean is that of the branch", "residual_norm"),
         ("residual_norm.dropout", "mask.apply<n>(row, i, value);", "mask.apply<n>(0, i, value);",
@@ -316,7 +318,9 @@ LAYERS = [
         ("residual_norm.accumulate", "g.accumulate ? g.dx : nullptr,", "nullptr,",
          "the gradient overwrites that of others", "residual_norm_backward"),
         ("residual_norm.branch", "to.mask.template apply_at<n>(start + column, d);\n", "",
-         "the branch's gradient has no dropout", "residual_norm_backward"),
+         "the branch's gradient has no dropout", "residual_norm_backward")),
+    *faults_of(
+        "norm_rows.h",
         ("layer_norm_backward.gain", "sum[1] += g * normal;\n        dgain", "sum[1] += d[e] * normal;\n        dgain",
          "a sum of the gradient has no gain", "layer_norm_backward"),
         ("layer_norm_backward.parts", "blockIdx.y) * width;\n  const std::int64_t all = std::int64_t{gridDim.x} * planes * width;",

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Trains recurrent units with the same data, settings, budget and seeds, and writes a table and figures.
 
-  scripts/bench/compare_units.py --config configs/multi30k.yaml --updates 2000 --work compare --train-sets train.en train.de \\
+  scripts/bench/units/compare_units.py --config configs/multi30k.yaml --updates 2000 --work compare --train-sets train.en train.de \\
       --valid-sets val.en val.de --test-sets test2016.en test2016.de gru lrn gru:groups=4,rearrange=true overlay.yaml
-  scripts/bench/compare_units.py --speed ...the same...        # on a quiet machine: training and decoding speed of all units in turn
+  scripts/bench/units/compare_units.py --speed ...the same...        # on a quiet machine: training and decoding speed of all units in turn
 
 A unit is a name of units.def, optionally followed by a colon and options of nmt-train, or a YAML file
 applied on top of --config. All units share one vocabulary. Finished trainings are kept and
@@ -40,7 +40,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import units_table  # noqa: E402
 from common import arguments, inputs, system  # noqa: E402
 

@@ -16,7 +16,7 @@ cores, side by side:
 
     taskset -c 0 nmt-train ptb/train.txt --valid-sets ptb/valid.txt --cpu-threads 1 \\
         --config configs/language-models/ptb.yaml --precision float32 --max-minutes 60 --model ptb-model
-    taskset -c 1 scripts/bench/ptb_pytorch.py --data ptb --minutes 60
+    taskset -c 1 scripts/bench/pytorch/ptb_pytorch.py --data ptb --minutes 60
 
 Data: $NMT_DATA/ptb, or --data FOLDER with train.txt and valid.txt. If PyTorch is missing, the script
 installs it in .venv."""
@@ -27,12 +27,13 @@ import pathlib
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import arguments  # noqa: E402
 from common.system import ensure_packages  # noqa: E402
 
 START = time.perf_counter()
 VALIDATION_PARTS = 16
+EOS, UNK = 0, 1  # ids of </s> and <unk>
 
 
 def options():
@@ -74,30 +75,25 @@ def parts_of(lines, count):
     return parts
 
 
-def main():
-    args = options()
-    sides = {name: read_lines(args.data / f"{name}.txt") for name in ("train", "valid")}
-    if (tokens := sum(len(line) + 1 for line in sides["train"])) < args.streams:
-        arguments.fail(f"{args.data / 'train.txt'}: {tokens} tokens are too few for {args.streams} --streams")
-    ensure_packages("torch", "numpy")
+def vocabulary(lines):
+    """Word -> id, in the order of the text."""
+    words = collections.Counter(word for line in lines for word in line)
+    words.pop("<unk>", None)
+    return {word: i for i, word in enumerate(["</s>", "<unk>", *words])}
+
+
+def make_model(args, words):
+    """The model with `words` words, initialized."""
     import torch
     import torch.nn.functional as F
     from torch import nn
 
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(args.seed)
-    counts = collections.Counter(word for line in sides["train"] for word in line)
-    counts.pop("<unk>", None)
-    numbers = {word: i for i, word in enumerate(["</s>", "<unk>", *counts])}
-    eos = 0
-    encode = lambda line: [numbers.get(word, 1) for word in line] + [eos]  # noqa: E731
-
     class LanguageModel(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embedding = nn.Embedding(len(numbers), args.width)
+            self.embedding = nn.Embedding(words, args.width)
             self.lstm = nn.LSTM(args.width, args.width, args.layers, dropout=args.dropout)
-            self.bias = nn.Parameter(torch.zeros(len(numbers)))
+            self.bias = nn.Parameter(torch.zeros(words))
             self.drop = nn.Dropout(args.dropout)
             with torch.no_grad():
                 for parameter in self.parameters():
@@ -110,48 +106,59 @@ def main():
             y, state = self.lstm(self.drop(self.embedding(ids)), state)
             return F.linear(self.drop(y), self.embedding.weight, self.bias), state
 
-    model = LanguageModel()
-    optimizer = torch.optim.SGD(model.parameters(), lr=args.learn_rate)
-    text = torch.tensor([eos] + [i for line in sides["train"] for i in encode(line)])
-    length = (len(text) - 1) // args.streams
-    inputs, targets = [text[at : at + length * args.streams].view(args.streams, length).t().contiguous() for at in (0, 1)]
+    return LanguageModel()
 
-    parts = parts_of([encode(line) for line in sides["valid"]], VALIDATION_PARTS)
-    longest, valid_words = max(map(len, parts)), sum(map(len, parts))
-    valid_in = torch.tensor([[eos] + part[:-1] + [eos] * (longest - len(part)) for part in parts]).t()
-    valid_out = torch.tensor([part + [-100] * (longest - len(part)) for part in parts]).t()
 
-    def perplexity():
-        model.eval()
-        total, state = 0.0, None
-        with torch.no_grad():
-            for t in range(0, longest, 64):
-                logits, state = model(valid_in[t : t + 64], state)
-                total += F.cross_entropy(logits.flatten(0, 1), valid_out[t : t + 64].flatten(), reduction="sum").item()
-        model.train()
-        return math.exp(total / valid_words)
+def padded(parts):
+    """Inputs and labels [T,B] of runs of ids; the label of padding is -100."""
+    import torch
 
-    seconds = lambda: time.perf_counter() - START  # noqa: E731
-    limit = args.minutes * 60 or math.inf
-    weights = sum(p.numel() for p in model.parameters())
-    windows = -(-length // args.bptt)
-    print(f"PyTorch {torch.__version__}, {args.threads} CPU thread{'s' * (args.threads > 1)}, {weights:,} weights, {len(numbers):,} words, "
-          f"{len(text) - 1:,} tokens, {windows:,} updates per epoch", flush=True)  # fmt: skip
-    updates, words, begun = 0, 0, seconds()
+    longest = max(map(len, parts))
+    inputs = torch.tensor([[EOS] + part[:-1] + [EOS] * (longest - len(part)) for part in parts]).t()
+    return inputs, torch.tensor([part + [-100] * (longest - len(part)) for part in parts]).t()
+
+
+def perplexity(model, inputs, labels):
+    import torch
+    import torch.nn.functional as F
+
+    model.eval()
+    total, state = 0.0, None
+    with torch.no_grad():
+        for t in range(0, len(inputs), 64):
+            logits, state = model(inputs[t : t + 64], state)
+            total += F.cross_entropy(logits.flatten(0, 1), labels[t : t + 64].flatten(), reduction="sum").item()
+    model.train()
+    return math.exp(total / (labels >= 0).sum().item())
+
+
+def seconds():
+    return time.perf_counter() - START
+
+
+def train(args, model, inputs, targets, validation):
+    """Trains for --epochs or --minutes and prints the perplexity of the validation text after each
+    epoch and at the end. `inputs` and `targets`: [T,B] of the whole text."""
+    import torch
+    import torch.nn.functional as F
 
     def validate(epochs):
-        value = perplexity()
+        value = perplexity(model, *validation)
         print(f"epoch {epochs:.2f} | update {updates} | perplexity {value:.2f} | {seconds() / 60:.1f} min wall, {time.process_time() / 60:.1f} min CPU",
               flush=True)  # fmt: skip
 
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.learn_rate)
+    limit = args.minutes * 60 or math.inf
+    starts = range(0, len(inputs), args.bptt)
+    updates, words, begun = 0, 0, seconds()
     for epoch in range(args.epochs):
-        decays = max(0, epoch + 1 - max(args.lr_decay_start, 2) + 1)
+        rate = args.learn_rate * args.lr_decay ** max(0, epoch + 1 - max(args.lr_decay_start, 2) + 1)
         for group in optimizer.param_groups:
-            group["lr"] = args.learn_rate * args.lr_decay**decays
+            group["lr"] = rate
         state = None
-        for window, t in enumerate(range(0, length, args.bptt)):
+        for window, t in enumerate(starts):
             if seconds() >= limit:
-                return validate(epoch + window / windows)
+                return validate(epoch + window / len(starts))
             logits, state = model(inputs[t : t + args.bptt], state)
             state = tuple(s.detach() for s in state)
             loss = F.cross_entropy(logits.flatten(0, 1), targets[t : t + args.bptt].flatten())
@@ -163,10 +170,32 @@ def main():
             words += logits.shape[0] * logits.shape[1]
             if updates % args.display == 0:
                 speed = words / (seconds() - begun)
-                print(f"update {updates} | rate {args.learn_rate * args.lr_decay**decays:.3g} | loss {loss.item():.3f} | {speed:.0f} words/s", flush=True)
+                print(f"update {updates} | rate {rate:.3g} | loss {loss.item():.3f} | {speed:.0f} words/s", flush=True)
                 words, begun = 0, seconds()
         validate(epoch + 1)
         words, begun = 0, seconds()
+
+
+def main():
+    args = options()
+    sides = {name: read_lines(args.data / f"{name}.txt") for name in ("train", "valid")}
+    if (tokens := sum(len(line) + 1 for line in sides["train"])) < args.streams:
+        arguments.fail(f"{args.data / 'train.txt'}: {tokens} tokens are too few for {args.streams} --streams")
+    ensure_packages("torch", "numpy")
+    import torch
+
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    numbers = vocabulary(sides["train"])
+    encoded = {name: [[numbers.get(word, UNK) for word in line] + [EOS] for line in lines] for name, lines in sides.items()}
+    model = make_model(args, len(numbers))
+    text = torch.tensor([EOS] + [i for line in encoded["train"] for i in line])
+    length = (len(text) - 1) // args.streams
+    inputs, targets = [text[at : at + length * args.streams].view(args.streams, length).t().contiguous() for at in (0, 1)]
+    weights = sum(p.numel() for p in model.parameters())
+    print(f"PyTorch {torch.__version__}, {args.threads} CPU thread{'s' * (args.threads > 1)}, {weights:,} weights, {len(numbers):,} words, "
+          f"{len(text) - 1:,} tokens, {-(-length // args.bptt):,} updates per epoch", flush=True)  # fmt: skip
+    train(args, model, inputs, targets, padded(parts_of(encoded["valid"], VALIDATION_PARTS)))
 
 
 if __name__ == "__main__":

@@ -18,10 +18,10 @@ joining the pieces of the translations, and the memory that its first batch allo
 and gives pieces, and has translated the text once before. The script ends with an error where the weights, the pieces of the shortlists
 or the target pieces of the two sides differ by more than 5 %, unless --allow-unequal is given.
 
-    scripts/bench/rivals/make_student.py DATA work
-    scripts/bench/rivals/compare_students.py work/int8 newstest2014.en --shortlist work/list 50 50
-    scripts/bench/rivals/compare_students.py work/float32 newstest2014.en --shortlist work/list 50 50 --workers 2
-    scripts/bench/rivals/compare_students.py work/model newstest2014.en    # all pieces, float32
+    scripts/bench/students/make_student.py DATA work
+    scripts/bench/students/compare_students.py work/int8 newstest2014.en --shortlist work/list 50 50
+    scripts/bench/students/compare_students.py work/float32 newstest2014.en --shortlist work/list 50 50 --workers 2
+    scripts/bench/students/compare_students.py work/model newstest2014.en    # all pieces, float32
 
 Programs are taken from $NMT_BUILD, else build/. If PyTorch, sentencepiece or CTranslate2 is missing,
 the script installs them in .venv."""
@@ -137,7 +137,7 @@ class Rival:
         import ctranslate2
         import sentencepiece
         import torch
-        from transformer import Transformer, to_ctranslate2
+        from rivals.transformer import Transformer, to_ctranslate2
         vocabulary = sentencepiece.SentencePieceProcessor(model_file=str(args.model / "vocab.spm"))
         pieces = [vocabulary.id_to_piece(i) for i in range(vocabulary.get_piece_size())]
         torch.manual_seed(1)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Scores translations with sacreBLEU in the virtual environment .venv, which is created on demand.
 # The arguments are those of sacreBLEU, which nmt-bleu shares:
-#   scripts/bench/score.sh ref.de -i mine.de -m bleu chrf
-#   scripts/bench/score.sh --python prints the path of a Python with sacreBLEU and rouge-score
+#   scripts/bench/quality/score.sh ref.de -i mine.de -m bleu chrf
+#   scripts/bench/quality/score.sh --python prints the path of a Python with sacreBLEU and rouge-score
 set -euo pipefail
-environment=$(cd "$(dirname "$0")/../.." && pwd)/.venv
+environment=$(cd "$(dirname "$0")/../../.." && pwd)/.venv
 python=$environment/bin/python
 packages=(sacrebleu==2.6.0 rouge-score==0.1.2 'numpy>=2')
 

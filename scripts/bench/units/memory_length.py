@@ -2,7 +2,7 @@
 """How long recurrent units remember: trains each unit to recall the first word of a generated sentence at
 its end, and writes accuracy by distance as a table and as a picture (ELSTM, section 2, by experiment).
 
-  scripts/bench/memory_length.py --work memory lrn gru lstm:gate-init=none
+  scripts/bench/units/memory_length.py --work memory lrn gru lstm:gate-init=none
 
 A sentence is one of 8 keys, 0 to D - 1 random words of another 8, and a question mark; its tags are the key
 at the question mark and "_" elsewhere. Guessing is right in 12.5 % of the cases. The model is a forward
@@ -11,12 +11,14 @@ followed by a colon and options of nmt-train. Finished trainings in --work are k
 distances need another --work.
 Programs are taken from $NMT_BUILD/bin, else from build/bin."""
 import argparse
+import pathlib
 import random
 import subprocess
 import sys
 
-from common import arguments, inputs, system
-from svg import COLORS, Chart, write
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import arguments, inputs, system  # noqa: E402
+from common.svg import COLORS, Chart, write  # noqa: E402
 
 KEYS = [f"key{i}" for i in range(8)]
 FILLERS = [f"word{i}" for i in range(8)]

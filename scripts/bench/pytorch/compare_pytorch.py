@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import arguments  # noqa: E402
 from common.pytorch import add_device_options, describe_device, train_ours  # noqa: E402
 from common.system import Clock, ensure_packages, programs  # noqa: E402

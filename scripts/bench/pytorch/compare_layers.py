@@ -11,7 +11,7 @@ persistent kernels only for some shapes and types. `--precision bfloat16`: nmt-b
 and the loop under autocast.
 With one thread CPU time is measured, with more wall time. nmt-bench is taken from $NMT_BUILD, else
 build/. PyTorch is taken from the environment, else installed into .venv as by
-scripts/bench/compare_pytorch.py."""
+scripts/bench/pytorch/compare_pytorch.py."""
 import argparse
 import json
 import pathlib
@@ -19,7 +19,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import arguments  # noqa: E402
 from common.pytorch import add_device_options, describe_device  # noqa: E402
 from common.system import Clock, ensure_packages, programs  # noqa: E402

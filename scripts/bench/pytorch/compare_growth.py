@@ -4,12 +4,12 @@ depth, vocabulary and batch size, here and in PyTorch, in alternation: the rows 
 `nmt-bench growth` and pytorch_model.py at the same sizes (deep, GRU with `reset: after` and biases,
 `attention-query: first-layer`, dropout 0.2, label smoothing 0.1, sentences of full length). Prints
 microseconds per target token on both sides and the ratio.
-scripts/bench/compare_pytorch.py shows that both compute the same loss; this script only compares
+scripts/bench/pytorch/compare_pytorch.py shows that both compute the same loss; this script only compares
 the numbers of weights.
 
 With one thread CPU time is measured, with more wall time; the minimum over the rounds is used.
 nmt-bench is taken from $NMT_BUILD, else build/. PyTorch is taken from the environment, else
-installed into .venv as by scripts/bench/compare_pytorch.py."""
+installed into .venv as by scripts/bench/pytorch/compare_pytorch.py."""
 import argparse
 import json
 import pathlib
@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import arguments  # noqa: E402
 from common.pytorch import add_device_options, describe_device  # noqa: E402
 from common.system import Clock, ensure_packages, programs  # noqa: E402

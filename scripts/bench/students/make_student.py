@@ -2,7 +2,7 @@
 """Makes the models that compare_students.py measures: a student of configs/students/tiny11.yaml whose weights
 are not trained (one update, so it seldom ends a sentence early), in float32 and int8, and a shortlist.
 
-    scripts/bench/rivals/make_student.py DATA WORK
+    scripts/bench/students/make_student.py DATA WORK
 
 DATA has multi30k, tatoeba, newstest and debian-docs, with train.en and train.de (newstest: newstest2013); the
 vocabulary of 32,000 pieces is learned from all of them. The shortlist links the pieces that stand at about the

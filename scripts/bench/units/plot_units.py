@@ -4,9 +4,11 @@ bleu.png, speed.png, pareto.png and curves.png there. Needs matplotlib. A figure
 written."""
 import argparse
 import csv
+import pathlib
 import sys
 
-from common import arguments
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import arguments  # noqa: E402
 
 try:
     import matplotlib

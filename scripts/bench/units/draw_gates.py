@@ -2,11 +2,11 @@
 """Draws figures of the units' papers from the numbers of nmt-explain, as SVG files.
 
   nmt-explain -m model-atr -i newstest2014.en --sentences 3003 --json atr.json -o atr.html
-  scripts/bench/draw_gates.py surface FILE.svg                # ATR, figure 2: the twin gates over their two inputs
-  scripts/bench/draw_gates.py positions FILE.svg atr.json     # ATR, figure 3: mean gates by position, and their correlation
-  scripts/bench/draw_gates.py strongest FILE.svg atr.json     # ATR, figure 4: the earlier piece with the largest weight
-  scripts/bench/draw_gates.py memory FILE.svg lrn.json        # LRN, figure 1: how long every piece stays in the state
-  scripts/bench/draw_gates.py gradients FILE.svg *.json       # LRN, section 5: gradient norm of the state by distance
+  scripts/bench/units/draw_gates.py surface FILE.svg                # ATR, figure 2: the twin gates over their two inputs
+  scripts/bench/units/draw_gates.py positions FILE.svg atr.json     # ATR, figure 3: mean gates by position, and their correlation
+  scripts/bench/units/draw_gates.py strongest FILE.svg atr.json     # ATR, figure 4: the earlier piece with the largest weight
+  scripts/bench/units/draw_gates.py memory FILE.svg lrn.json        # LRN, figure 1: how long every piece stays in the state
+  scripts/bench/units/draw_gates.py gradients FILE.svg *.json       # LRN, section 5: gradient norm of the state by distance
 
 ATR: Zhang et al., EMNLP 2018. LRN: Zhang & Sennrich, ACL 2019."""
 import argparse
@@ -15,8 +15,9 @@ import math
 import pathlib
 import sys
 
-from common import arguments
-from svg import COLORS, Chart, write
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import arguments  # noqa: E402
+from common.svg import COLORS, Chart, write  # noqa: E402
 
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 

@@ -5,13 +5,13 @@ tensor holds the hypotheses of a batch, the beams of a sentence share the encode
 finished sentences leave the batch. Prints sentences per second and the ratio for every beam and
 batch size.
 
-The weights: --model DIRECTORY of a model that scripts/bench/compare_pytorch.py could have trained
+The weights: --model DIRECTORY of a model that scripts/bench/pytorch/compare_pytorch.py could have trained
 (deep, GRU with `reset: after` and biases, no layer normalization), else a model trained here for
 --train-updates. The translations of both sides are compared first. Differing lines are counted;
 more than 2 % of them end the script (different orders of summation can flip near ties).
 With one thread CPU time is measured, with more wall time. The startup of nmt-translate, measured
 by the translation of one line, is subtracted.
-Data: $NMT_DATA/multi30k, or --data FOLDER with train.en, train.de, test2016.en. Our programs and PyTorch: as scripts/bench/compare_pytorch.py."""
+Data: $NMT_DATA/multi30k, or --data FOLDER with train.en, train.de, test2016.en. Our programs and PyTorch: as scripts/bench/pytorch/compare_pytorch.py."""
 import argparse
 import math
 import os
@@ -21,7 +21,7 @@ import statistics
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import arguments  # noqa: E402
 from common.pytorch import add_device_options, describe_device, train_ours  # noqa: E402
 from common.system import Clock, child_seconds, ensure_packages, programs  # noqa: E402

@@ -12,8 +12,7 @@ import shlex
 import sys
 import time
 
-import welch
-from common import arguments, system
+from common import arguments, system, welch
 
 COLUMNS = ["unit", "status", "parameters", "updates", "seeds", "tokens_per_second", "tokens_ratio", "ms_batch_1", "ms_batch_64", "bleu", "ci", "bleu_sd",
            "p_value", "p_seeds", "dev_bleu", "brevity", "why"]  # fmt: skip
@@ -242,5 +241,5 @@ def draw(args, root):
     if python is None:
         print(f"no figures: matplotlib is missing and could not be installed into {root / '.venv'}; the table is complete", flush=True)
         return
-    done = subprocess.run([python, root / "scripts/bench/plot_units.py", args.work, args.baseline], capture_output=True, text=True)
+    done = subprocess.run([python, root / "scripts/bench/units/plot_units.py", args.work, args.baseline], capture_output=True, text=True)
     print(done.stdout.strip() if done.returncode == 0 else f"no figures: {done.stderr.strip().splitlines()[-1]}", flush=True)

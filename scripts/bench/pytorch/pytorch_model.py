@@ -1,7 +1,7 @@
 """The `deep` model of this project (docs/design/architecture.md) in PyTorch, as its users would write it:
 nn.GRU where the whole sequence is known, a loop of cells where attention needs the previous step.
 Weights are loaded from our model.safetensors, so that losses can be compared. Used by
-scripts/bench/compare_pytorch.py, compare_decoding.py and compare_growth.py."""
+scripts/bench/pytorch/compare_pytorch.py, compare_decoding.py and compare_growth.py."""
 import json
 import struct
 
