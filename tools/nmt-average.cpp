@@ -7,12 +7,8 @@
 int main(int argc, char** argv) {
   using namespace nmt;
   app::AverageSpec spec;
-  config::Settings settings(
-      "nmt-average", "[OPTIONS] MODEL OUTPUT",
-      "averages checkpoints of one training into a new model directory. The average often "
-      "translates better than each checkpoint, unless they are far apart or precede the decay of "
-      "the learning rate. Trainings with --exponential-smoothing are averaged already. nmt-train "
-      "keeps --keep-last checkpoints");
+  config::Settings settings("nmt-average", "[OPTIONS] MODEL OUTPUT",
+                            "averages checkpoints of one training into a new model directory");
   settings.add(app::fields(spec)).positionals({"model", "output"});
   return app::run_tool(argc, argv, settings, [&] {
     if (!app::dump_if_asked(settings)) app::average(spec);

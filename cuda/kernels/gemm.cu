@@ -1,7 +1,7 @@
 #include "cuda/kernels/elementwise.h"
 #include "cuda/kernels/packed.h"
 #include "cuda/kernels/transpose.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 
 namespace nmt::kernels {
 

@@ -2,7 +2,7 @@
 
 #include "cuda/libraries/blas.h"
 #include "cuda/runtime/state.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 
 namespace nmt::cuda {
 

@@ -3,7 +3,7 @@
 #include "cuda/kernels/vector.h"
 #include "cuda/libraries/blas.h"
 #include "kernels/pointwise.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 
 #include <bit>
 #include <limits>

@@ -3,7 +3,7 @@
 #include "cuda/kernels/reduce.h"
 #include "cuda/kernels/running_sum.h"
 #include "kernels/math.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 #include "kernels/softmax_loss.h"
 
 #include <cmath>

@@ -1,155 +1,19 @@
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/graph.h"
+#include "cuda/runtime/memory.h"
 #include "cuda/runtime/staging.h"
 #include "cuda/runtime/state.h"
-#include "tensor/device_lost.h"
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstring>
-#include <map>
-#include <mutex>
-#include <string_view>
-#include <thread>
 #include <utility>
 
 namespace nmt {
 namespace cuda {
 
-std::string call_name(const char* call) {
-  const std::string_view text(call), name = text.substr(0, text.find_first_of("(<"));
-  return std::string(name.substr(name.find_last_of('.') + 1));  // of "library.cublasCreate" too
-}
-
-void fail_call(const std::string& message) {
-  // Errors that leave the device usable are told once; those of a corrupted context by every call.
-  cudaGetLastError();
-  std::size_t free = 0, total = 0;
-  const cudaError_t next = cudaMemGetInfo(&free, &total);
-  const bool captures = next >= cudaErrorStreamCaptureUnsupported && next <= cudaErrorCapturedEvent;
-  if (next == cudaSuccess || captures) NMT_FAIL("{}", message);
-  throw DeviceLost(message + "; this process can no longer use the GPU: start it again");
-}
-
 void make_current(int device) {
   int current = 0;
   NMT_CUDA_CHECK(cudaGetDevice(&current));
   if (current != device) NMT_CUDA_CHECK(cudaSetDevice(device));
-}
-
-void wait_for(CudaDevice::State& state, cudaEvent_t event) {
-  if (!state.while_waiting) {
-    NMT_CUDA_CHECK(cudaEventSynchronize(event));
-    return;
-  }
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
-  for (;;) {
-    const cudaError_t status = cudaEventQuery(event);
-    if (status == cudaSuccess) return;
-    if (status != cudaErrorNotReady) check(status, "cudaEventQuery");
-    cudaGetLastError();  // clears "not ready"
-    const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
-    state.while_waiting(waited);
-    if (waited > 1e-4) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
-}
-
-void wait_for_stream(CudaDevice::State& state) {
-  if (!state.while_waiting) {
-    NMT_CUDA_CHECK(cudaStreamSynchronize(state.stream));
-    return;
-  }
-  if (!state.reached)
-    NMT_CUDA_CHECK(cudaEventCreateWithFlags(&state.reached, cudaEventDisableTiming));
-  NMT_CUDA_CHECK(cudaEventRecord(state.reached, state.stream));
-  wait_for(state, state.reached);
-}
-
-std::size_t raise_shared(int device, const void* kernel, std::size_t bytes) {
-  static std::mutex mutex;
-  static std::map<std::pair<int, const void*>, std::size_t> limits;
-  const std::lock_guard lock(mutex);
-  std::size_t& limit = limits[{device, kernel}];
-  if (bytes > limit) {
-    NMT_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(bytes)));
-    limit = bytes;
-  }
-  return limit;
-}
-
-Workspace::~Workspace() {
-  if (data_) cudaFree(data_);
-}
-
-namespace {
-
-constexpr double megabyte = 1024.0 * 1024.0;
-
-// Null where there is no memory, even after the graphs have been freed.
-void* allocate(const CudaDevice::State& state, std::size_t bytes) {
-  void* data = nullptr;
-  make_current(state.index);
-  if (state.recording) state.recording->memory_moves();
-  for (;;) {
-    const cudaError_t status = cudaMalloc(&data, bytes);
-    if (status != cudaErrorMemoryAllocation) {
-      cuda::check(status, "cudaMalloc");
-      return data;
-    }
-    cudaGetLastError();  // clears it
-    if (!state.graphs || !state.graphs->release()) return nullptr;
-  }
-}
-
-CudaDevice::Memory memory_of(const CudaDevice::State& state) {
-  CudaDevice::Memory memory;
-  make_current(state.index);
-  // A capture may not allow the query, and would end with the allocation that comes with it.
-  if (state.recording) state.recording->memory_moves();
-  NMT_CUDA_CHECK(cudaMemGetInfo(&memory.free, &memory.total));
-  return memory;
-}
-
-[[noreturn]] void refuse(const CudaDevice::State& state, std::size_t bytes) {
-  const CudaDevice::Memory memory = memory_of(state);
-  throw OutOfMemory(fmt::format(
-      "CUDA device {} ({}): out of memory: {:.1f} MB requested, {:.1f} of {:.1f} MB free",
-      state.index, state.name, static_cast<double>(bytes) / megabyte,
-      static_cast<double>(memory.free) / megabyte, static_cast<double>(memory.total) / megabyte));
-}
-
-}  // namespace
-
-void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
-  if (bytes > size_) {
-    if (state.recording) state.recording->memory_moves();
-    // Queued kernels may still use the old memory.
-    wait_for_stream(state);
-    if (data_ && state.before_free) state.before_free();
-    if (data_) NMT_CUDA_CHECK(cudaFree(data_));
-    data_ = nullptr;
-    size_ = 0;
-    data_ = allocate(state, bytes);
-    if (!data_) refuse(state, bytes);
-    size_ = bytes;
-  }
-  return data_;
-}
-
-unsigned* barrier_counters(const Cuda& cuda) {
-  CudaDevice::State& state = state_of(cuda);
-  constexpr std::size_t bytes = max_counters * counter_stride * sizeof(unsigned);
-  const bool is_new = state.counters.size() == 0;
-  auto* const counters = static_cast<unsigned*>(state.counters.get(state, bytes));
-  // Once, in no graph: new memory has ended the capture, if there was one.
-  if (is_new) {
-    NMT_CUDA_CHECK(cudaMemsetAsync(counters, 0, bytes, state.stream));
-    wait_for_stream(state);  // a graph in another stream may be next
-  }
-  return counters;
 }
 
 namespace {
@@ -163,42 +27,6 @@ void check_generation(int index, const cudaDeviceProp& properties) {
          properties.name, properties.major, properties.minor, NMT_CUDA_OLDEST / 10,
          NMT_CUDA_OLDEST % 10);
 }
-
-constexpr std::size_t max_reserve = std::size_t{256} << 20;
-
-class DeviceMemory : public MemorySource {
- public:
-  explicit DeviceMemory(CudaDevice& device) : device_(device) {}
-
-  // Leaves memory for what libraries and graphs allocate later: an arena would take all.
-  char* allocate(std::size_t bytes) override {
-    for (;;) {
-      const CudaDevice::Memory memory = memory_of(device_.state());
-      const std::size_t reserve = std::min(max_reserve, memory.total / 128);
-      if (bytes <= memory.free && reserve <= memory.free - bytes) break;
-      Graphs* const graphs = device_.state().graphs.get();
-      if (!graphs || !graphs->release()) return nullptr;
-    }
-    return static_cast<char*>(cuda::allocate(device_.state(), bytes));
-  }
-  // cudaFree waits for the device. Errors cannot be reported here.
-  void release(char* data) noexcept override {
-    if (device_.state().recording) device_.state().recording->memory_moves();
-    if (device_.state().before_free) device_.state().before_free();
-    cudaFree(data);
-  }
-  [[noreturn]] void refuse(std::size_t bytes) override { cuda::refuse(device_.state(), bytes); }
-  Guard guard() const override {
-#ifdef NMT_EMULATED_DEVICE
-    return emulator::memory_guard();
-#else
-    return {};
-#endif
-  }
-
- private:
-  CudaDevice& device_;
-};
 
 }  // namespace
 }  // namespace cuda
@@ -302,7 +130,7 @@ CudaDevice::Memory CudaDevice::memory() const {
 }
 
 std::unique_ptr<MemorySource> CudaDevice::memory_source() {
-  return std::make_unique<cuda::DeviceMemory>(*this);
+  return cuda::memory_source(*this);
 }
 
 void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {

@@ -54,10 +54,10 @@ constexpr std::size_t max_cleared = 64;
 
 /// Error: a grid that no device can launch. An empty one is not launched.
 inline void check_grid(const dim3& grid) {
-  constexpr unsigned most_x = 0x7FFFFFFFu, most = 65535;
-  NMT_CHECK(grid.x <= most_x && grid.y <= most && grid.z <= most,
+  constexpr unsigned max_x = 0x7FFFFFFFu, max_yz = 65535;
+  NMT_CHECK(grid.x <= max_x && grid.y <= max_yz && grid.z <= max_yz,
             "a grid of {} x {} x {} blocks: at most {} x {} x {} are possible", grid.x, grid.y,
-            grid.z, most_x, most, most);
+            grid.z, max_x, max_yz, max_yz);
 }
 
 enum class Blocks {

@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as WaitTimeout
 from typing import Any, Generic, TypeVar, Union
 
 from . import _nmt
@@ -63,9 +64,13 @@ class AsyncResult(Generic[Result]):
         """Waits for the result. Raises what the call raised, or TimeoutError. Ctrl-C stops the
         call after the current batch."""
         if timeout is not None:
-            timeout = number("timeout", timeout)
+            timeout = min(number("timeout", timeout), threading.TIMEOUT_MAX)
         try:
             return self._call.result(timeout)[self._index]
+        except WaitTimeout:
+            if self._call.done():
+                raise
+            raise TimeoutError from None  # another class before Python 3.11
         except KeyboardInterrupt:
             self._stop.set()
             raise
@@ -82,7 +87,7 @@ def load(model: Path | Sequence[Path], settings: dict[str, str]) -> _nmt.Transla
     try:
         return _nmt.Translator(paths, settings)
     except UsageError as error:
-        if all(os.path.exists(path) for path in paths):
+        if not any(path in str(error) and not os.path.exists(path) for path in paths):
             raise
         raise NotFoundError(str(error)) from None
 
@@ -140,6 +145,12 @@ def loading_settings(device: str, device_index: int | None, compute_type: str, i
                              "only 'cuda' has an index")
         device = f"cuda:{device_index}"
     settings = settings_of({"device": device, **options})
+    # Calls with other parameters read them again, perhaps in another directory.
+    if "glossary" in settings:
+        settings["glossary"] = os.path.abspath(settings["glossary"])
+    if settings.get("shortlist", "off") != "off":
+        path, *numbers = settings["shortlist"].split()
+        settings["shortlist"] = " ".join([os.path.abspath(path), *numbers])
     inter_threads = integer("inter_threads", inter_threads, 0, 0)
     intra_threads = integer("intra_threads", intra_threads, 0, 0)
     named = {"precision": ("compute_type", chosen("compute_type", compute_type, COMPUTE_TYPES),
@@ -223,7 +234,7 @@ def call_settings(call: str, max_batch_size: int | None, batch_type: str | None,
     if batch_type not in (None, "examples"):
         raise invalid(f"{call}: batch_type", batch_type, "'examples'")
     return settings_of({
-        "mini_batch": integer(f"{call}: max_batch_size", max_batch_size, 0, 0) or None,
+        "mini_batch": integer(f"{call}: max_batch_size", max_batch_size, 0, 0, 100_000) or None,
         "alignment": alignment,
         **{name: None if value is None else number(f"{call}: {name}", value)
            for name, value in penalties.items()}})

@@ -56,8 +56,9 @@ def items_of(name: str, values: Any, expected: str = "a list of str") -> Iterabl
     return items  # type: ignore[no-any-return]
 
 
-def integer(name: str, value: Any, low: int, default: int | None = None) -> int:
-    """An integer from `low` to LARGEST. None: the default, if there is one."""
+def integer(name: str, value: Any, low: int, default: int | None = None,
+            high: int = LARGEST) -> int:
+    """An integer from `low` to `high`. None: the default, if there is one."""
     if value is None and default is not None:
         return default
     try:
@@ -66,8 +67,8 @@ def integer(name: str, value: Any, low: int, default: int | None = None) -> int:
         number = low - 1
     if number < low or isinstance(value, bool):
         raise invalid(name, value, f"an integer of at least {low}")
-    if number > LARGEST:
-        raise invalid(name, value, f"an integer of at most {LARGEST}")
+    if number > high:
+        raise invalid(name, value, f"an integer of at most {high}")
     return number
 
 

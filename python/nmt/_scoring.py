@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Union
 
 from . import _nmt
-from ._models import AsyncResult, Background, Models, as_lines, call_settings, opened
+from ._models import AsyncResult, Background, Models, Once, as_lines, call_settings, opened
 from ._options import flag, items_of, refuse
 from .errors import DataError
 from .results import ScoringResult
@@ -19,7 +19,7 @@ Targets = Union[Iterable[str], Iterable[Candidates]]
 
 #: Options of loaded models, which scorers share with translators.
 LOADING = ("max-length", "no-spm-encode", "device", "workers", "cpu-threads", "precision",
-           "weights", "ensemble")
+           "weights", "ensemble", "recurrences", "cuda-graphs")
 #: Parameters of CTranslate2 that nmt does not have, with the values that have no effect.
 UNSUPPORTED = {"max_input_length": None, "offset": 0}
 
@@ -30,6 +30,8 @@ class Scoring:
     def __init__(self, loaded: _nmt.Translator, settings: dict[str, str],
                  background: Background) -> None:
         self._open: Models[_nmt.Scorer] | None = Models(loaded)
+        # Of its own, so that results do not keep the models.
+        self._vocabulary = Once(lambda: opened(self._open).native.target_vocabulary().copy())
         self._settings, self._background = settings, background
 
     def close(self) -> None:
@@ -59,7 +61,7 @@ class Scoring:
         scorer = models.variant(settings, attention, partial(
             _nmt.Scorer, models.native, {**self._settings, **settings}, attention))
         in_pieces = self._settings.get("no-spm-encode", "").lower() in ("true", "yes", "on")
-        vocabulary = None if in_pieces else models.native.target_vocabulary()
+        vocabulary = None if in_pieces else self._vocabulary.value()
 
         def compute(stop: _nmt.Stop | None) -> Any:
             results = [[ScoringResult(score, vocabulary, text) for score, text in zip(scores, texts)]

@@ -26,7 +26,8 @@ class Scorer:
                  inter_threads: int = 0, intra_threads: int = 0, **options: Any) -> None:
         settings = loading_settings(device, device_index, compute_type, inter_threads,
                                     intra_threads, options)
-        loaded = load(model, {name: value for name, value in settings.items() if name in LOADING})
+        loaded = load(model, {"shortlist": "off", **{name: value for name, value in settings.items()
+                                                     if name in LOADING}})
         self._scoring = Scoring(loaded, settings, Background("nmt-score"))
         self._scoring.prepare([], [])  # reports invalid options
 

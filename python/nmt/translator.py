@@ -125,14 +125,15 @@ class Translator:
         return await self._background.run(
             self._prepare("translate_batch_async", source, **parameters)[0])
 
-    def translate_iterable(self, source: Iterable[str], max_batch_size: int | None = 64,
+    def translate_iterable(self, source: Iterable[str], max_batch_size: int | None = None,
                            **parameters: Unpack[StreamParameters]) -> Iterator[TranslationResult]:
         """Translates a stream of lines of any length, 100 batches at a time. The stream is one
         text: context sentences may be lines of an earlier window. A line may end with its line
-        end, as those of an open file do. max_batch_size: 0 is the default. TypeError: a single
+        end, as those of an open file do. max_batch_size: None or 0 is that of the constructor, or 64. TypeError: a single
         string."""
         lines = iter(items_of("source", source, "an iterable of str"))
-        size = integer("translate_iterable: max_batch_size", max_batch_size, 0, 0) or 64
+        size = (integer("translate_iterable: max_batch_size", max_batch_size, 0, 0, 100_000)
+                or int(self._settings.get("mini-batch", 64)))
         prepared = self._search("translate_iterable", max_batch_size=size, **parameters)
         return self._windows(lines, 100 * size, *prepared)
 
@@ -223,7 +224,7 @@ class Translator:
         count = integer(f"{call}: num_hypotheses", num_hypotheses, 1, 1)
         if count > beam:
             raise UsageError(f"{call}: num_hypotheses={count}; expected 1 to the beam size {beam}")
-        longest = integer(f"{call}: max_decoding_length", max_decoding_length, 0, -1)
+        longest = integer(f"{call}: max_decoding_length", max_decoding_length, 0, -1, 100_000)
         scores = flag(f"{call}: return_scores", return_scores)
         attention = flag(f"{call}: return_attention", return_attention)
         changes = call_settings(call, max_batch_size, batch_type, alignment,

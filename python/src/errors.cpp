@@ -1,6 +1,8 @@
 #include "bindings.h"
 
+#include <cstring>
 #include <exception>
+#include <system_error>
 
 #include <nmt/error.h>
 
@@ -36,15 +38,25 @@ PyObject* class_of(ExitStatus status) {
   return failed_error;
 }
 
+/// Paths in messages may be no UTF-8.
+void set(PyObject* type, const char* message) {
+  PyObject* const text =
+      PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "replace");
+  PyErr_SetObject(type, text);
+  Py_XDECREF(text);
+}
+
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    PyErr_SetString(class_of(error.status()), error.what());
+    set(class_of(error.status()), error.what());
   } catch (const OutOfMemory& error) {
-    PyErr_SetString(memory_error, error.what());
+    set(memory_error, error.what());
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(memory_error, "out of memory");
+    set(memory_error, "out of memory");
+  } catch (const std::system_error& error) {
+    set(failed_error, error.what());
   }
 }
 

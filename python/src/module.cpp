@@ -4,6 +4,7 @@
 #include <string>
 
 #include <nanobind/stl/string.h>
+#include <nmt/error.h>
 #include <nmt/log.h>
 #include <nmt/version.h>
 
@@ -20,8 +21,11 @@ void set_log_level(const std::string& name) {
                                                          {"off", LogLevel::off}};
   for (const auto& [known, level] : levels)
     if (name == known) return nmt::set_log_level(level);
-  throw nb::value_error(
-      ("set_log_level: '" + name + "'; expected debug, info, warning, error or off").c_str());
+  std::string shown = name;
+  for (char& c : shown)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  throw Error(ExitStatus::usage,
+              "set_log_level: '" + shown + "'; expected debug, info, warning, error or off");
 }
 
 }  // namespace

@@ -77,6 +77,10 @@ void bind_vocabulary(nb::module_& module) {
       .def_prop_ro("unk", &Vocabulary::unk)
       .def_prop_ro("bos", &Vocabulary::bos)
       .def_prop_ro("eos", &Vocabulary::eos)
+      .def(
+          "copy",
+          [](const Vocabulary& self) { return Vocabulary::from_bytes(self.bytes(), "copy"); },
+          "The same vocabulary in memory of its own.")
       .def("__len__", &Vocabulary::size);
 }
 

@@ -112,11 +112,12 @@ def test_asynchronous_calls_do_not_hold_up_the_end(model, corpus, how, printed):
 
 FORK = """
 import nmt, os, sys
-translator = nmt.Translator(sys.argv[1], cpu_threads=1)
+translator = nmt.Translator(sys.argv[1], cpu_threads=4)
 assert translator.translate_batch(["a"], asynchronous=True)[0].result(60).hypotheses
 child = os.fork()
 if child == 0:
     assert translator.translate_batch(["a"], asynchronous=True)[0].result(60).hypotheses
+    translator.close()
 else:
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """

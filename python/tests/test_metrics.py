@@ -102,3 +102,9 @@ def test_values_of_numpy(texts):
     assert nmt.bleu(system, references, lowercase=np.True_) == nmt.bleu(*texts, lowercase=True)
     assert nmt.chrf(system, references[0], beta=np.int64(3), word_order=np.int8(1)) == nmt.chrf(
         texts[0], texts[1][0], beta=3, word_order=1)
+
+
+@pytest.mark.parametrize("beta", [46340, 65536, 2**31 - 1])
+def test_chrf_of_a_large_beta_is_recall(texts, beta):
+    expected = sacrebleu.CHRF(beta=beta).corpus_score(*texts).score
+    assert nmt.chrf(*texts, beta=beta).score == pytest.approx(expected, abs=1e-6)

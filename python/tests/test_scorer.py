@@ -1,3 +1,6 @@
+import gc
+import os
+
 import numpy as np
 import pytest
 
@@ -99,3 +102,20 @@ def test_errors(scorer, model):
             scorer.score_batch(["a"], ["a"], **parameters)
     with pytest.raises(nmt.UsageError, match="score_batch: offset is not supported"):
         scorer.score_batch(["a"], ["a"], offset=np.array([0, 1]))
+
+
+def test_results_do_not_keep_the_models(model, pairs):
+    sources, targets = pairs
+    with nmt.Scorer(model, intra_threads=3) as own:
+        results = own.score_batch(sources, targets)
+        threads = len(os.listdir("/proc/self/task"))
+    gc.collect()
+    assert len(os.listdir("/proc/self/task")) < threads
+    assert results[0].tokens[-1] == "</s>"
+
+
+def test_options_of_the_device_are_those_of_loading(model, pairs):
+    with pytest.raises(nmt.UsageError, match="cuda-graphs"):  # the program's message, for the CPU
+        nmt.Scorer(model, cuda_graphs="on")
+    with nmt.Scorer(model, cuda_graphs="off", recurrences="auto") as own:
+        assert len(own.score_batch(*pairs)) == len(pairs[0])

@@ -501,3 +501,50 @@ def test_options_with_lists(model, corpus):
         settings = program(*arguments, "--dump-config").splitlines()
         lists |= {line.partition(":")[0] for line in settings if ": [" in line}
     assert lists - {"model", "train-sets", "valid-sets", "vocabs"} == _options.LISTS
+
+
+def test_calls_do_not_depend_on_the_current_directory(model, lines, monkeypatch, tmp_path):
+    monkeypatch.chdir(model.parent)
+    own = nmt.Translator(model.name)
+    monkeypatch.chdir(tmp_path)
+    assert own.translate_batch(lines[:2], beam_size=2)
+
+
+def test_ctrl_c_while_another_thread_translates(model, corpus, tmp_path):
+    script = f"""
+import nmt, os, signal, threading, time
+translator = nmt.Translator({str(model)!r}, cpu_threads=1)
+text = open({str(corpus / "train.en")!r}).read() * 40
+open({str(tmp_path / "long")!r}, "w").write(text)
+thread = threading.Thread(daemon=True, target=translator.translate_file,
+                          args=({str(tmp_path / "long")!r}, {str(tmp_path / "out")!r}))
+thread.start()
+time.sleep(0.5)
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+begin = time.monotonic()
+try:
+    translator.translate_batch(["a"])
+except KeyboardInterrupt:
+    print(thread.is_alive(), time.monotonic() - begin)
+os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", script + "\n"], capture_output=True, text=True,
+                          timeout=120)
+    alive, seconds = done.stdout.split() if done.stdout else ("", done.stderr)
+    assert alive == "True" and float(seconds) < 5
+
+
+def test_mini_batch_of_the_constructor_is_that_of_streams(model, lines, monkeypatch):
+    sizes = []
+    own = nmt.Translator(model, mini_batch=2)
+    monkeypatch.setattr(nmt.Translator, "_windows",
+                        lambda self, source, size, *rest: sizes.append(size) or iter(()))
+    list(own.translate_iterable(lines))
+    list(own.translate_iterable(lines, max_batch_size=3))
+    assert sizes == [200, 300]
+
+
+def test_invalid_options_of_missing_models_are_named_first():
+    with pytest.raises(nmt.UsageError, match="beam-size") as caught:
+        nmt.Translator("/nowhere", beam_size=0)
+    assert not isinstance(caught.value, nmt.NotFoundError)

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 import nmt
@@ -54,3 +57,14 @@ def test_errors(tmp_path, translator):
             call()
     with pytest.raises(TypeError, match="^set_log_level: arguments of the types int; expected "):
         nmt.set_log_level(5)
+    with pytest.raises(nmt.UsageError, match="^set_log_level: 'loud x'; expected debug"):
+        nmt.set_log_level("loud\nx")
+    with pytest.raises(nmt.UsageError, match="cannot be opened"):
+        nmt.Vocabulary(b"/nowhere/\xe4.spm")
+
+
+def test_training_is_quiet():
+    script = ("import nmt; nmt.Vocabulary.train([f'word {i} of the text' for i in range(500)],"
+              " size=9000)")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

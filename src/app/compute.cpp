@@ -1,30 +1,18 @@
 #include "app/compute.h"
 
 #include "app/product_choice.h"
-#include "app/weights.h"
+#include "app/weight_type.h"
 #include "core/log.h"
 #include "core/number_text.h"
 #include "kernels/instruction_set.h"
-#include "kernels/products/product_library.h"
-#include "kernels/products/rounded_products.h"
+#include "kernels/products/bf16_products.h"
+#include "kernels/products/product_method.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace nmt::app {
-
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("model name")) continue;
-    const std::size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
 
 namespace {
 
@@ -52,8 +40,7 @@ struct AutomaticPrecision {
 
 // The precision on the CPU where none is given.
 AutomaticPrecision automatic_precision(ProductChoice products, ComputeUse use, ThreadPool& pool) {
-  if (use != ComputeUse::training || needs_float32(products) ||
-      !kernels::rounded_products().is_native)
+  if (use != ComputeUse::training || needs_float32(products) || !kernels::bf16_products().is_native)
     return {};
   if (bfloat16_is_faster({&pool})) return {Precision::bfloat16, "auto: faster than float32 here"};
   return {Precision::float32, "auto: bfloat16 is not faster here"};
@@ -68,29 +55,35 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
       products_(spec.products),
       use_(use) {
   const DeviceChoice choice = parse_device(spec.device, "device");
-  const bool wants_cudnn = spec.recurrences == RecurrenceChoice::cudnn;
-  if (!selects_gpu(choice, why_)) {
-    if (spec.precision || spec.stored_precision) {
-      precision_ = spec.precision ? *spec.precision : *spec.stored_precision;
-    } else {
-      AutomaticPrecision automatic = automatic_precision(products_, use, pool_);
-      precision_ = automatic.precision;
-      precision_reason_ = std::move(automatic.reason);
-    }
-    const auto refuse = [&](const char* what) {
-      fail(ExitStatus::usage, "{} is for a GPU (device=cuda), not for the CPU{}", what,
-           why_.empty() ? "" : "; " + why_);
-    };
-    if (wants_cudnn) refuse("recurrences: cudnn");
-    if (spec.recurrences == RecurrenceChoice::persistent) refuse("recurrences: persistent");
-    if (precision_ == Precision::tf32) refuse("precision: tf32");
-    if (spec.cuda_graphs == GraphUse::on) refuse("cuda-graphs: on");
-    if (precision_ == Precision::bfloat16 && needs_float32(products_))
-      fail(ExitStatus::usage,
-           "products: {} is for precision: float32; with bfloat16 expected auto or own",
-           name_of(products_));
-    return;
+  if (selects_gpu(choice, why_))
+    use_gpu(spec, choice);
+  else
+    use_cpu(spec);
+}
+
+void Compute::use_cpu(const ComputeSpec& spec) {
+  if (spec.precision || spec.stored_precision) {
+    precision_ = spec.precision ? *spec.precision : *spec.stored_precision;
+  } else {
+    AutomaticPrecision automatic = automatic_precision(products_, use_, pool_);
+    precision_ = automatic.precision;
+    precision_reason_ = std::move(automatic.reason);
   }
+  const auto refuse = [&](const char* what) {
+    fail(ExitStatus::usage, "{} is for a GPU (device=cuda), not for the CPU{}", what,
+         why_.empty() ? "" : "; " + why_);
+  };
+  if (spec.recurrences == RecurrenceChoice::cudnn) refuse("recurrences: cudnn");
+  if (spec.recurrences == RecurrenceChoice::persistent) refuse("recurrences: persistent");
+  if (precision_ == Precision::tf32) refuse("precision: tf32");
+  if (spec.cuda_graphs == GraphUse::on) refuse("cuda-graphs: on");
+  if (precision_ == Precision::bfloat16 && needs_float32(products_))
+    fail(ExitStatus::usage,
+         "products: {} is for precision: float32; with bfloat16 expected auto or own",
+         name_of(products_));
+}
+
+void Compute::use_gpu(const ComputeSpec& spec, const DeviceChoice& choice) {
   if (spec.precision == Precision::int8)
     fail(
         ExitStatus::usage,
@@ -100,8 +93,9 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
     fail(ExitStatus::usage, "workers: {} are for the CPU; with device={} expected 1 or auto",
          spec.workers, spec.device);
   workers_ = 1;
+  const bool wants_cudnn = spec.recurrences == RecurrenceChoice::cudnn;
   // cuDNN's layers are not for bfloat16.
-  const bool device_chooses = use == ComputeUse::training && !spec.precision && !wants_cudnn;
+  const bool device_chooses = use_ == ComputeUse::training && !spec.precision && !wants_cudnn;
   const bool widens = !spec.precision && spec.stored_precision == Precision::int8;
   const Precision usual =
       widens ? Precision::float32 : spec.stored_precision.value_or(Precision::float32);
@@ -135,20 +129,20 @@ std::unique_ptr<Arena> Compute::new_training_arena() {
 Context Compute::context(Arena& arena) {
   Context context = make_context(arena, cpu(), cuda_.get(), cudnn_.get());
   if (context.backend->low_precision_weights && use_ == ComputeUse::inference) {
-    if (precision_ == Precision::bfloat16) use_weights(context, Dtype::bf16);
-    if (precision_ == Precision::int8) use_weights(context, Dtype::i8);
+    if (precision_ == Precision::bfloat16) set_weight_type(context, Dtype::bf16);
+    if (precision_ == Precision::int8) set_weight_type(context, Dtype::i8);
   }
   return context;
 }
 
-Context Compute::training_context(Arena& arena, const kernels::ProductLibrary* products) {
+Context Compute::training_context(Arena& arena, const kernels::ProductMethod* products) {
   Context result = context(arena);
-  use_weights(result, Dtype::f32);
+  set_weight_type(result, Dtype::f32);
   result.cpu.products = products;
   return result;
 }
 
-const kernels::ProductLibrary* Compute::products() {
+const kernels::ProductMethod* Compute::products() {
   if (cuda_) {
     if (needs_float32(products_))
       fail(ExitStatus::usage, "products: {} is for the CPU, not for cuda:{}", name_of(products_),
@@ -156,14 +150,14 @@ const kernels::ProductLibrary* Compute::products() {
     return nullptr;
   }
   if (precision_ == Precision::bfloat16) {
-    const kernels::ProductLibrary& rounding = kernels::ProductLibrary::bfloat16();
+    const kernels::ProductMethod& rounding = kernels::ProductMethod::bfloat16();
     log::info("matrix products of training: {}", rounding.name());
     return &rounding;
   }
   if (products_ == ProductChoice::own) return nullptr;
   if (products_ != ProductChoice::onednn) {
     const bool asked = products_ == ProductChoice::bfloat16x3;
-    const kernels::ProductLibrary* const split = kernels::ProductLibrary::bfloat16x3();
+    const kernels::ProductMethod* const split = kernels::ProductMethod::bfloat16x3();
     if (asked && !split)
       fail(
           ExitStatus::usage,
@@ -175,7 +169,7 @@ const kernels::ProductLibrary* Compute::products() {
     }
   }
   std::string why;
-  const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
+  const kernels::ProductMethod* const library = kernels::ProductMethod::open(&why);
   if (!library && products_ == ProductChoice::onednn)
     fail(ExitStatus::usage, "products: onednn cannot be used: {}", why);
   if (!library) {
@@ -226,53 +220,6 @@ std::string Compute::describe(const std::string& program) const {
                      program.substr(colon), place, in_brackets(name), threads,
                      kernels::instruction_set(), name_of(precision_),
                      in_brackets(precision_reason_), why_.empty() ? "" : "; no GPU: " + why_);
-}
-
-namespace {
-
-// The layers of a model that an implementation supports, and the others with the reason.
-struct LayersOf {
-  LayersOf(ParameterSet& parameters, std::string RecurrentLayerInfo::*unsupported) {
-    std::vector<std::string> with, without;
-    for (const RecurrentLayerInfo& place : parameters.recurrences()) {
-      if ((place.*unsupported).empty())
-        with.push_back(place.layer);
-      else
-        without.push_back(fmt::format("{} ({})", place.layer, place.*unsupported));
-    }
-    supported = fmt::format("{}", fmt::join(with, ", "));
-    others = fmt::format("{}", fmt::join(without, ", "));
-  }
-  /// Error: the implementation supports none.
-  void require_any(const char* choice) const {
-    if (supported.empty())
-      fail(ExitStatus::usage,
-           "recurrences: {} can run no layer of this model: {}; use recurrences=own", choice,
-           others);
-  }
-  std::string supported, others;
-};
-
-}  // namespace
-
-void log_recurrences(const Context& context, ParameterSet& parameters) {
-  if (context.cudnn) {
-    const LayersOf layers(parameters, &RecurrentLayerInfo::cudnn_unsupported);
-    layers.require_any("cudnn");
-    log::info("recurrences: cuDNN runs {}; own kernels run {}", layers.supported,
-              layers.others.empty() ? "none" : layers.others);
-  }
-  const PersistentUse use =
-      context.cuda.device ? context.cuda.device->persistent() : PersistentUse::off;
-  if (use == PersistentUse::off) return;
-  const LayersOf layers(parameters, &RecurrentLayerInfo::persistent_unsupported);
-  if (use == PersistentUse::on) layers.require_any("persistent");
-  log::info("recurrences: {} {}; a launch per product and step: {}",
-            use == PersistentUse::on
-                ? "persistent kernels run"
-                : "persistent kernels, where measured or predicted to be faster, run",
-            layers.supported.empty() ? "none" : layers.supported,
-            layers.others.empty() ? "none" : layers.others);
 }
 
 }  // namespace nmt::app

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "autograd/parameter.h"
 #include "config/compute_spec.h"
 #include "config/device.h"
 #include "core/thread_pool.h"
@@ -13,12 +12,9 @@
 
 namespace nmt::app {
 
-/// The processor's name from /proc/cpuinfo; "" if unknown.
-std::string processor();
-
 /// What --precision bfloat16 rounds on the CPU.
 enum class ComputeUse {
-  inference,  ///< weights of frozen models
+  inference,  ///< weights of frozen models, and both inputs where fast_bf16_products() exist
   training    ///< both inputs of products in training_context(); validation computes in float32
 };
 
@@ -51,13 +47,14 @@ class Compute {
   /// A context for models of inference and validation.
   Context context(Arena& arena);
   /// A context for training: weights are float32, and on the CPU products() computes products.
-  Context training_context(Arena& arena, const kernels::ProductLibrary* products);
+  Context training_context(Arena& arena, const kernels::ProductMethod* products);
   /// The GEMM of training; logs the choice. With --precision bfloat16:
-  /// ProductLibrary::bfloat16(). In float32: oneDNN, which computes the products for which it is
-  /// faster here (choose_products()); null for the own GEMM alone, and on a GPU. Errors (usage):
-  /// oneDNN was requested but is not installed, or the device is a GPU.
-  const kernels::ProductLibrary* products();
-  /// GPU memory statistics for the final log line: "GPU memory: 812 MB of tensors at most, ..."; ""
+  /// ProductMethod::bfloat16(). In float32: bfloat16x3() or oneDNN, for the products for which it
+  /// is faster here (choose_products()) or where it was requested; null for own tiles in float32
+  /// alone, and on a GPU. Errors (usage): the requested one is not available, or onednn or
+  /// bfloat16x3 was requested on a GPU.
+  const kernels::ProductMethod* products();
+  /// GPU memory statistics for the final log line: "GPU memory: 812 MB of tensors at peak, ..."; ""
   /// on the CPU.
   std::string memory_used(const Arena& arena) const;
   /// The first log line of a program: "nmt-translate 0.1.0 on cpu (AMD EPYC 7763), 2 threads,
@@ -67,6 +64,9 @@ class Compute {
   std::string describe(const std::string& program) const;
 
  private:
+  void use_cpu(const ComputeSpec& spec);
+  void use_gpu(const ComputeSpec& spec, const DeviceChoice& choice);
+
   ThreadPool pool_;
   int workers_;
   bool shares_threads_;
@@ -78,9 +78,5 @@ class Compute {
   std::unique_ptr<kernels::Cudnn> cudnn_;  // null: our own recurrent kernels
   std::string why_;                        // why "auto" selected the CPU
 };
-
-/// Logs which layers of a model cuDNN or persistent kernels run, if the context has cuDNN or its
-/// device runs recurrences persistently. Error (usage): the one that was chosen runs none of them.
-void log_recurrences(const Context& context, ParameterSet& parameters);
 
 }  // namespace nmt::app

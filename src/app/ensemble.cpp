@@ -1,6 +1,7 @@
 #include "app/ensemble.h"
 
-#include "app/weights.h"
+#include "app/recurrence_log.h"
+#include "app/weight_type.h"
 #include "config/precision.h"
 #include "core/error.h"
 #include "core/file.h"
@@ -28,7 +29,7 @@ const EnsembleSpec& checked(const EnsembleSpec& spec) {
   return spec;
 }
 
-Compute& told(Compute& compute, const std::string& title) {
+Compute& logged(Compute& compute, const std::string& title) {
   log::info("{}", compute.describe(title));
   return compute;
 }
@@ -123,7 +124,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
   for (std::size_t i = 0; i < names.size(); ++i) {
     Context at = context;
     if (!precision && context.backend->low_precision_weights)
-      use_weights(at, ModelDirectory::open(names[i]).weights());
+      set_weight_type(at, ModelDirectory::open(names[i]).weights());
     if (at.weights != context.weights) log::info("{}: {}", names[i], precision_name(at.weights));
     models_.push_back(LoadedModel::load(names[i], at));
     log_recurrences(at, models_.back()->model().parameters());
@@ -179,6 +180,11 @@ EnsembleScorer::Member LoadedEnsemble::added(StepScorer& scorer) const {
 
 namespace {
 
+Context with_weights(Context context, Dtype type) {
+  set_weight_type(context, type);
+  return context;
+}
+
 // Scorers of models, and the one that combines them.
 struct Members {
   std::deque<ModelScorer> scorers;
@@ -193,12 +199,15 @@ std::shared_ptr<StepScorer> LoadedEnsemble::share(const Context& context) const 
   std::vector<EnsembleScorer::Member> members;
   for (std::size_t i = 0; i < models_.size(); ++i) {
     const Vocabulary& target = models_[i]->target_vocabulary();
+    const Context at = with_weights(context, models_[i]->model().context().weights);
     members.push_back(member(
-        i, shared->scorers.emplace_back(models_[i]->model(), context, target.bos(), target.eos())));
+        i, shared->scorers.emplace_back(models_[i]->model(), at, target.bos(), target.eos())));
   }
-  if (language_model_)
-    members.push_back(added(shared->language_model.emplace(language_model_->model(), context,
+  if (language_model_) {
+    const Context at = with_weights(context, language_model_->model().context().weights);
+    members.push_back(added(shared->language_model.emplace(language_model_->model(), at,
                                                            language_model_->vocabulary().eos())));
+  }
   if (members.size() == 1) return {shared, &shared->scorers.front()};
   shared->ensemble.emplace(context.cpu, std::move(members), combination_, max_length_);
   return {shared, &*shared->ensemble};
@@ -207,7 +216,7 @@ std::shared_ptr<StepScorer> LoadedEnsemble::share(const Context& context) const 
 Inference::Inference(const std::string& title, const EnsembleSpec& ensemble,
                      const SearchSpec& search, const ComputeSpec& where, bool pieces_in)
     : compute(resolved(where, checked(ensemble))),
-      arena(told(compute, title).new_arena()),
+      arena(logged(compute, title).new_arena()),
       models(ensemble, compute.context(*arena), where.precision, search.max_length, pieces_in) {}
 
 }  // namespace nmt::app

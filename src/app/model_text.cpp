@@ -2,8 +2,6 @@
 
 #include "model/architecture.h"
 
-#include <filesystem>
-
 #include <fmt/format.h>
 
 namespace nmt::app {
@@ -19,12 +17,6 @@ std::string model_summary(const ModelSpec& spec) {
                                 : encoder + " encoder and " + spec.dec_cell + " decoder";
   return fmt::format("{}, {}, embeddings of {} and states of {}, {}+{} layers", name_of(spec.type),
                      cells, spec.dim_emb, spec.dim_rnn, spec.enc_depth, spec.dec_depth);
-}
-
-std::string directory_name(const std::string& directory) {
-  std::filesystem::path path = std::filesystem::weakly_canonical(directory);
-  if (path.filename().empty()) path = path.parent_path();  // "model/"
-  return path.filename().string();
 }
 
 }  // namespace nmt::app

@@ -8,7 +8,5 @@ namespace nmt::app {
 
 /// "deep, lrn, embeddings of 256 and states of 256, 2+2 layers"
 std::string model_summary(const ModelSpec& spec);
-/// The last component of a model directory's path, for titles.
-std::string directory_name(const std::string& directory);
 
 }  // namespace nmt::app

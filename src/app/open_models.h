@@ -2,7 +2,9 @@
 
 #include "app/ensemble.h"
 #include "app/workers.h"
+#include "search/beam/shortlist.h"
 
+#include <memory>
 #include <string>
 
 namespace nmt::app {
@@ -21,6 +23,10 @@ struct OpenModels {
 
   Inference inference;
   Workers workers;
+  /// That of the model directory, once a translator has looked for it; null: none. Later
+  /// translators with these models have the same, whatever becomes of the directory.
+  std::shared_ptr<const Shortlist> shortlist;
+  bool has_looked_for_shortlist = false;
 };
 
 }  // namespace nmt::app

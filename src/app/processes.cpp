@@ -4,6 +4,7 @@
 #include "core/dynamic_library.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/thread_pool.h"
 #include "tensor/cuda_device.h"
 
 #include <algorithm>
@@ -12,8 +13,6 @@
 #include <cstdlib>
 #include <thread>
 #include <utility>
-
-#include <sched.h>
 
 namespace nmt::app {
 namespace {
@@ -31,11 +30,6 @@ int number(const char* variable) {
   return text ? std::atoi(text) : -1;
 }
 
-int processors() {
-  cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 }  // namespace
 
 Processes::Processes() = default;
@@ -43,7 +37,7 @@ Processes::Processes() = default;
 Processes::Processes(int rank, int size, std::string launcher)
     : rank_(rank), size_(size), launcher_(std::move(launcher)) {
   // Only rank 0 prints the output of --help and --dump-config.
-  if (!is_first() && !std::freopen("/dev/null", "w", stdout)) std::fclose(stdout);
+  if (!is_rank_0() && !std::freopen("/dev/null", "w", stdout)) std::fclose(stdout);
 }
 
 Processes Processes::of_environment() {
@@ -75,7 +69,7 @@ train::Communicator& Processes::join() {
       joined_->size() == size_,
       "{}: MPI reports {} processes; libnmt_mpi.so was built with a different MPI than mpirun's",
       launcher_, joined_->size());
-  if (!is_first()) {
+  if (!is_rank_0()) {
     log::set_prefix(fmt::format("rank {}: ", rank_));
     log::set_level(std::max(log::level(), log::Level::error));
   }
@@ -103,12 +97,12 @@ std::string Processes::device(const std::string& asked) const {
 }
 
 int Processes::threads(int asked) const {
-  return asked != 0 || !joined_ ? asked : std::max(1, processors() / joined_->sharing());
+  return asked != 0 || !joined_ ? asked : std::max(1, allowed_processors() / joined_->sharing());
 }
 
 void Processes::on_error() const {
   // mpirun takes one to two seconds to end the other processes.
-  if (!is_first() && !(joined_ && joined_->has_lost()))
+  if (!is_rank_0() && !(joined_ && joined_->has_lost()))
     std::this_thread::sleep_for(std::chrono::seconds(4));
 }
 

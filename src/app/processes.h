@@ -22,7 +22,7 @@ class Processes {
   /// Error (usage): there are several processes, but MPI is not available in this build or on this
   /// machine.
   train::Communicator& join();
-  bool is_first() const { return rank_ == 0; }
+  bool is_rank_0() const { return rank_ == 0; }
   /// Resolves `--device`: "cuda" and "auto" select the GPU with this rank's number on the machine.
   /// Error (usage): one GPU named for several ranks; GPUs on some ranks only.
   std::string device(const std::string& asked) const;

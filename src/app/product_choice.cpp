@@ -1,15 +1,14 @@
 #include "app/product_choice.h"
 
-#include "app/compute.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "core/thread_pool.h"
 #include "kernels/instruction_set.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/gemm.h"
-#include "kernels/products/product_library.h"
-#include "kernels/products/rounded_products.h"
+#include "kernels/products/product_method.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -85,8 +84,15 @@ std::string cache_file() {
 nlohmann::ordered_json read_choices(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
+  bool too_deep = false;
+  const auto watch = [&](int depth, nlohmann::ordered_json::parse_event_t,
+                         nlohmann::ordered_json&) {
+    too_deep = too_deep || depth > 3;
+    return !too_deep;
+  };
   try {
-    return nlohmann::ordered_json::parse(read_file(path));
+    nlohmann::ordered_json choices = nlohmann::ordered_json::parse(read_file(path), watch);
+    return too_deep ? nlohmann::ordered_json() : choices;
   } catch (const std::exception&) {
     return {};  // damaged: it is written again
   }
@@ -137,7 +143,7 @@ class Lock {
 
 // Whether products are faster than own tiles in float32 by a fifth; `otherwise`: where the answer
 // cannot be stored.
-bool is_faster_than_own(const Cpu& cpu, const kernels::ProductLibrary& products, bool otherwise) {
+bool is_faster_than_own(const Cpu& cpu, const kernels::ProductMethod& products, bool otherwise) {
   const auto measure = [&]() -> std::vector<bool> {
     const Shape& s = shapes[static_cast<std::size_t>(kernels::ProductKind::many_rows)];
     Cpu own = cpu, other = cpu;
@@ -216,7 +222,7 @@ std::optional<std::vector<bool>> stored_choice(const std::string& path, const st
 }
 
 std::string choose_products(const Cpu& cpu) {
-  const kernels::ProductLibrary& library = *cpu.products;
+  const kernels::ProductMethod& library = *cpu.products;
   const std::string known = measured_class();
   if (!known.empty() && library.name() == kernels::zen4_library) {
     library.use_for(kernels::zen4_kinds);
@@ -237,13 +243,13 @@ std::string choose_products(const Cpu& cpu) {
 }
 
 bool bfloat16_is_faster(const Cpu& cpu) {
-  return kernels::rounded_products().is_native &&
-         is_faster_than_own(cpu, kernels::ProductLibrary::bfloat16(),
-                            kernels::fast_rounded_products() != nullptr);
+  return kernels::bf16_products().is_native &&
+         is_faster_than_own(cpu, kernels::ProductMethod::bfloat16(),
+                            kernels::fast_bf16_products() != nullptr);
 }
 
 bool bfloat16x3_is_faster(const Cpu& cpu) {
-  const kernels::ProductLibrary* const products = kernels::ProductLibrary::bfloat16x3();
+  const kernels::ProductMethod* const products = kernels::ProductMethod::bfloat16x3();
   return products && is_faster_than_own(cpu, *products, true);
 }
 

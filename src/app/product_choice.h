@@ -46,12 +46,12 @@ std::string choose_products(const Cpu& cpu);
 /// Whether a product with inputs in bfloat16 is at least 1.2 times as fast as own tiles in float32
 /// on this processor, by a measurement of one product that is stored as those of choose_products().
 /// Where it cannot be stored, the processor decides, so that a resumed training chooses the same:
-/// whether there are kernels::fast_rounded_products(). Without bfloat16 instructions false. AVX-512
+/// whether there are kernels::fast_bf16_products(). Without bfloat16 instructions false. AVX-512
 /// BF16 alone does not tell: VDPBF16PS has twice the speed of FMA on AMD Zen 4 and half of it on
 /// Intel Emerald Rapids (docs/benchmarks/processors.md).
 bool bfloat16_is_faster(const Cpu& cpu);
 /// The same of products with three numbers in bfloat16 for each input
-/// (kernels::ProductLibrary::bfloat16x3()). Without AMX false; true where it cannot be stored.
+/// (kernels::ProductMethod::bfloat16x3()). Without AMX false; true where it cannot be stored.
 bool bfloat16x3_is_faster(const Cpu& cpu);
 
 }  // namespace nmt::app

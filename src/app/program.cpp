@@ -5,8 +5,8 @@
 #include "core/mapped_file.h"
 #include "core/temporary.h"
 #include "kernels/instruction_set.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/gemm_int8.h"
-#include "kernels/products/rounded_products.h"
 #include "nn/unit_registry.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::string build_info(const std::string& program) {
 #endif
   std::string units;
   for (const std::string& name : unit_names()) units += (units.empty() ? "" : " ") + name;
-  const kernels::RoundedProducts& rounded = kernels::rounded_products();
+  const kernels::Bf16Products& rounded = kernels::bf16_products();
   return version(program) +
          fmt::format("compiler: {}\nbuild: {}\nCUDA: {}\nkernels: {}, {}, int8 by {}\nunits: {}\n",
                      __VERSION__, kind, NMT_CUDA_TOOLKIT, kernels::instruction_set(),

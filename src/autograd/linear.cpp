@@ -6,7 +6,7 @@
 #include "autograd/traffic.h"
 #include "kernels/layer_norm.h"
 #include "kernels/pointwise.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 #include "tensor/copy.h"
 
 #include <utility>

@@ -5,7 +5,7 @@
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_bf16.h"
 #include "kernels/products/gemm_int8.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 #include "kernels/products/select_columns.h"
 
 namespace nmt::ops {

@@ -99,6 +99,9 @@ struct Settings::Forms {
       return {};
     }
     Entry* const negated = name.starts_with("no-") ? settings.find(name.substr(3)) : nullptr;
+    if (equals < token.size() && negated && negated->option.is_flag())
+      fail(ExitStatus::usage, "--{}: takes no value; give --{} or --{}=false", name, name,
+           negated->option.name);
     if (equals < token.size()) return {option_of(no_option, {}, token)};
     if (!negated || !negated->option.is_flag()) return {};
     return {option_of(negated->option.name, {"false"}, "--" + name)};

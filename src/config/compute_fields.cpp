@@ -20,7 +20,7 @@ std::vector<Option> list(ComputeSpec& s) {
               .with_role(Role::location)
               .differs_by_rank(),
           Option("workers", &s.workers,
-                 "concurrent batches, of --cpu-threads threads each; auto: one per thread")
+                 "concurrent batches; N: of --cpu-threads threads each; auto: one per thread")
               .range(1, 1024)
               .chosen_by_default()
               .with_role(Role::location),
@@ -28,7 +28,7 @@ std::vector<Option> list(ComputeSpec& s) {
                  "matmul input precision; auto: that of the model; int8: CPU; tf32: GPU")
               .with_role(Role::compute),
           Option("recurrences", &s.recurrences,
-                 "GPU recurrent implementation; persistent, cudnn: for the layers that they have")
+                 "GPU recurrent implementation; persistent, cudnn: supported layers only")
               .with_role(Role::compute),
           Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
               .with_role(Role::compute),
@@ -38,8 +38,9 @@ std::vector<Option> list(ComputeSpec& s) {
                  "(float32 by AMX) or oneDNN where they are faster")
               .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,
-                 "abort when a rank does not respond within N seconds; 0: never")
+                 "abort when a rank does not respond in this time; 0: never")
               .range(0, 1e9)
+              .meta("SECONDS")
               .with_role(Role::location),
       });
 }

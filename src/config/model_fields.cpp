@@ -1,5 +1,6 @@
 #include "config/fields.h"
 #include "config/tasks/task_fields.h"
+#include "core/number_text.h"
 
 namespace nmt::config {
 namespace {
@@ -9,8 +10,8 @@ std::vector<Option> shape(ModelSpec& s) {
   const std::vector<std::string> ties{"tied-embeddings", "tied-embeddings-src",
                                       "tied-embeddings-all"};
   const std::string unit_rule =
-      fmt::format("{}; {} for translation of fewer than 500,000 pairs, except in blocks",
-                  s.enc_cell, small_corpus_unit);
+      fmt::format("{}; {} for translation of fewer than {} pairs, except in blocks", s.enc_cell,
+                  small_corpus_unit, grouped(small_corpus_pairs));
   return with_role(
       Role::shape,
       {

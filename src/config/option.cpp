@@ -307,12 +307,21 @@ std::string expected(const Option& option) {
                     option.target);
 }
 
+// A number to which a unit can be appended: "20", "+0.5", "10K".
+bool is_plain(std::string_view word) {
+  if (word.starts_with('+')) word.remove_prefix(1);
+  if (!word.empty() && std::string_view("KMG").find(word.back()) != word.npos)
+    word.remove_suffix(1);
+  return !word.empty() && word.find_first_not_of("0123456789.") == word.npos;
+}
+
 bool accepts(const Option& option, const std::string& word) {
   if (option.chosen && word == automatic) return true;
   return std::visit(
       [&](auto target) {
         using T = std::remove_pointer_t<decltype(target)>;
         if constexpr (std::is_same_v<T, std::monostate>) {
+          if (!option.suffix.empty() && !is_plain(word)) return false;
           // What is no number is left to the options that the shorthand sets.
           const auto number = parse<double>(word);
           return !number || in_range(option, *number);

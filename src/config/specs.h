@@ -46,7 +46,7 @@ struct ModelSpec {
 #define NMT_UNIT_OPTION(member, Enum, option, help, usual, other) Enum member = Enum::usual;
 #include "config/enums/unit_options.def"
 #undef NMT_UNIT_OPTION
-  /// elstm1, elstm2: rows of the position vectors; 0: max-length, or bptt.
+  /// elstm1, elstm2: rows of the position vectors; 0: max-length, or 1 in language models.
   int positions = 0;
   int state_heads = 0;     ///< matrix-state units: heads; 0: 4, or fewer that divide the width
   int state_width = 16;    ///< matrix-state units: K, numbers of the state per channel
@@ -92,6 +92,8 @@ struct ModelSpec {
 inline constexpr GateInit usual_gate_init = GateInit::constant;
 /// The unit that nmt-train chooses for translation models of small corpora (train::choose_unit()).
 inline constexpr const char* small_corpus_unit = "gru";
+/// From so many pairs on, a corpus is not small.
+inline constexpr std::int64_t small_corpus_pairs = 500'000;
 
 struct DataSpec {
   std::vector<std::string> train_sets;    ///< source, target
@@ -102,7 +104,7 @@ struct DataSpec {
   std::vector<int> dim_vocabs;      ///< sizes to train, chosen
   bool joint_vocab = true;          ///< one vocabulary for both sides when none is given
   std::int64_t sentencepiece_max_lines = 2000000;
-  int max_length = 100;  ///< longer pairs are dropped, counted and told
+  int max_length = 100;  ///< longer pairs are dropped and counted in the log
   LengthUnit max_length_unit = LengthUnit::pieces;
   bool max_length_crop = false;
   int mini_batch = 0;            ///< maximum sentences per batch; 0: no limit

@@ -55,13 +55,16 @@ bool is_indented_by_tab(const std::string& text, int line) {
 /// Loads a text with a single document. YAML::LoadAll is not used: it does not terminate on some
 /// malformed texts.
 YAML::Node load(const std::string& text, const std::string& name) {
+  // With the mark of the end of a document, an open quotation is an error; without, yaml-cpp closes
+  // it at the end of the text.
+  const std::string ended = text + (text.ends_with('\n') ? "...\n" : "\n...\n");
   try {
-    std::istringstream stream(text);
+    std::istringstream stream(ended);
     YAML::Parser parser(stream);
     DepthGuard guard;
     if (parser.HandleNextDocument(guard) && parser.HandleNextDocument(guard))
       fail(ExitStatus::usage, "{}: more than one YAML document", name);
-    return YAML::Load(text);
+    return YAML::Load(ended);
   } catch (const YAML::Exception& error) {
     if (is_indented_by_tab(text, error.mark.line))
       fail(ExitStatus::usage, "{}:{}: not YAML: indented by a tab; indent by spaces", name,
@@ -106,7 +109,8 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
       continue;
     }
     const std::string where = name.empty() ? key : fmt::format("{}:{}: {}", name, line, key);
-    if (!seen.insert(entry).second) fail(ExitStatus::usage, "{}: given twice in this file", where);
+    if (!seen.insert(entry).second)
+      fail(ExitStatus::usage, "{}: given twice{}", where, name.empty() ? "" : " in this file");
     std::vector<std::string> words;
     const YAML::Node& value = item.second;
     const auto take = [&](const YAML::Node& node) {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include <fcntl.h>
@@ -57,6 +58,16 @@ fs::path behind_links(fs::path path) {
   return path;
 }
 
+/// Why rename() will not replace the target, as far as that is known before; "" if nothing is.
+std::string refusal_of(const std::string& target) {
+  struct statx info {};
+  if (::statx(AT_FDCWD, target.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &info) != 0)
+    return errno == ENAMETOOLONG ? std::strerror(errno) : "";
+  if (info.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+    return "it is a mount point, which no file can replace; give a path in a mounted directory";
+  return ::access(target.c_str(), W_OK) != 0 ? std::strerror(errno) : "";
+}
+
 [[noreturn]] void fail_with_errno(const std::string& path, const char* action) {
   const int reason = errno;
   fail(ExitStatus::failed, "{}: cannot {}: {}", path, action, std::strerror(reason));
@@ -103,6 +114,8 @@ AtomicFile::AtomicFile(const std::string& path, std::int64_t expected)
   if (is_written_in_place(target_)) {
     descriptor_ = ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   } else {
+    if (const std::string why = refusal_of(target_); !why.empty())
+      fail(ExitStatus::usage, "{}: cannot be written: {}", path, why);
     descriptor_ = temporary_.make_file(target_);
     // A private file stays private.
     struct stat before {};
@@ -156,7 +169,11 @@ void AtomicFile::commit() {
   if (is_temporary && ::fsync(descriptor_) != 0) fail_with_errno(name_, "be synced to disk");
   if (::close(std::exchange(descriptor_, -1)) != 0) fail_with_errno(name_, "be written");
   if (!is_temporary) return;
-  if (!temporary_.publish(target_)) fail_with_errno(name_, "be written");
+  if (!temporary_.publish(target_)) {
+    const int reason = errno;
+    fail(ExitStatus::failed, "{}: cannot be written: {}; the output is in {}", name_,
+         std::strerror(reason), temporary_.keep());
+  }
   sync_directory(folder_of(target_).string());
 }
 
@@ -170,11 +187,22 @@ void write_directory(const std::string& path, const std::function<void(const std
   Temporary temporary;
   if (!temporary.make_directory(path)) fail_with_errno(path, "be made");
   fill(temporary.name());
-  for (const auto& entry : fs::directory_iterator(temporary.name())) sync_file(entry.path());
+  for (const auto& entry : fs::directory_iterator(temporary.name()))
+    if (entry.is_directory())
+      sync_directory(entry.path().string());
+    else
+      sync_file(entry.path());
   sync_directory(temporary.name());
   // rename() replaces an empty directory and fails on anything else.
   if (!temporary.publish(path)) fail_with_errno(path, "be made");
-  sync_directory(folder_of(path).string());
+  const fs::path made(path);  // may end in "/"
+  sync_directory(folder_of(made.has_filename() ? made : made.parent_path()).string());
+}
+
+std::string directory_name(const std::string& directory) {
+  fs::path path = fs::weakly_canonical(directory);
+  if (path.filename().empty()) path = path.parent_path();  // "model/"
+  return path.filename().string();
 }
 
 bool is_directory(const std::string& path) {
@@ -193,9 +221,11 @@ void make_directories(const std::string& path) {
 
 void sync_directory(const std::string& path) {
   const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync directories (EINVAL); those order directory entries themselves.
-  if (directory.number < 0 || (::fsync(directory.number) != 0 && errno != EINVAL))
-    fail_with_errno(path, "sync the directory");
+  // Some file systems cannot sync directories (EINVAL); those order directory entries themselves. A
+  // directory that can be written but not read cannot be opened.
+  const bool is_synced =
+      directory.number < 0 ? errno == EACCES : ::fsync(directory.number) == 0 || errno == EINVAL;
+  if (!is_synced) fail_with_errno(path, "sync the directory");
 }
 
 std::optional<FileIdentity> identity_of(const std::string& path) {
@@ -208,7 +238,11 @@ std::int64_t free_bytes(const std::string& directory) {
   struct statvfs info {};
   if (::statvfs(directory.c_str(), &info) != 0)
     fail(ExitStatus::failed, "{}: {}", directory, std::strerror(errno));
-  return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+  // Some network file systems report no size at all, or one without a limit.
+  std::int64_t bytes = 0;
+  const bool is_known =
+      info.f_blocks > 0 && !__builtin_mul_overflow(info.f_bavail, info.f_frsize, &bytes);
+  return is_known ? bytes : std::numeric_limits<std::int64_t>::max();
 }
 
 }  // namespace nmt

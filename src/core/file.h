@@ -53,6 +53,8 @@ void write_file(const std::string& path, std::string_view contents);
 void write_directory(const std::string& path,
                      const std::function<void(const std::string& directory)>& fill);
 
+/// The last component of a directory's path, for titles.
+std::string directory_name(const std::string& directory);
 /// Whether there is such a directory. A path that cannot be looked up names none.
 bool is_directory(const std::string& path);
 /// Creates the directory and its parents. Errors: (usage) not allowed, or a file is in the way;

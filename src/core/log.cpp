@@ -4,6 +4,7 @@
 #include "core/log_handler.h"
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr const char* erase = "\r\033[K";
+constexpr int max_log_wait = 10'000;  // ms; a reader that takes longer loses a line
 
 std::atomic<Level> threshold{Level::info};
 std::mutex mutex;
@@ -31,6 +34,11 @@ void write_all(std::string_view text) {
   last_write = Clock::now();
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t n = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {  // a full pipe that does not block
+      pollfd full{STDERR_FILENO, POLLOUT, 0};
+      if (::poll(&full, 1, max_log_wait) > 0) continue;
+    }
     if (n <= 0) return;  // standard error is closed; there is nowhere to report this
     done += static_cast<std::size_t>(n);
   }

@@ -88,7 +88,8 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     fail(ExitStatus::usage, "{}: is a pipe or device; expected a regular file", path);
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
-  void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.number, 0);
+  // Private: some network file systems refuse shared mappings.
+  void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.number, 0);
   if (mapped == MAP_FAILED)
     NMT_FAIL("{}: {} bytes cannot be mapped: {}", path, size_, std::strerror(errno));
   data_ = static_cast<const char*>(mapped);

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace nmt {
 
@@ -71,5 +73,11 @@ class Rng {
   __extension__ typedef unsigned __int128 Wide;
   std::uint64_t seed_, stream_, position_;
 };
+
+/// Fisher-Yates shuffle (Durstenfeld, "Algorithm 235: Random permutation", CACM 1964).
+template <class T>
+void shuffle(std::vector<T>& values, Rng& rng) {
+  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[rng.below(i)]);
+}
 
 }  // namespace nmt

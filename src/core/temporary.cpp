@@ -149,6 +149,13 @@ void Temporary::discard() {
   forget();
 }
 
+std::string Temporary::keep() {
+  const Section section;
+  std::string name = name_;
+  forget();
+  return name;
+}
+
 void Temporary::link() {
   next_ = newest;
   if (next_) next_->previous_ = this;

@@ -23,6 +23,8 @@ class Temporary {
   /// Renames to `path`; false with errno.
   bool publish(const std::string& path);
   void discard();
+  /// Leaves it where it is, under name(), which is returned.
+  std::string keep();
 
   /// "" before make_file() and make_directory(), and after publish() and discard().
   const std::string& name() const { return name_; }

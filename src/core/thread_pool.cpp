@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <exception>
+#include <fstream>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include <sched.h>
+#include <unistd.h>
 
 namespace nmt {
 namespace {
@@ -47,9 +51,27 @@ bool spin_until(std::chrono::nanoseconds time, Seen&& seen) {
 }  // namespace
 
 int allowed_processors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());
+  // The kernel refuses (EINVAL) a set that is too small for the machine.
+  for (int most = CPU_SETSIZE; most <= 1 << 20; most *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
+        CPU_ALLOC(most), [](cpu_set_t* allocated) { CPU_FREE(allocated); });
+    const std::size_t bytes = CPU_ALLOC_SIZE(most);
+    if (set && sched_getaffinity(0, bytes, set.get()) == 0)
+      return std::min(CPU_COUNT_S(bytes, set.get()), ThreadPool::max_threads);
+    if (errno != EINVAL) break;
+  }
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1,
+                    ThreadPool::max_threads);
+}
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const std::size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
 }
 
 // run() has one part per worker. A part is claimed either by its worker or by the caller once the
@@ -66,6 +88,7 @@ struct ThreadPool::State {
     begin_call();
     for (std::thread& thread : threads) thread.join();
   }
+  const pid_t maker = ::getpid();
   std::vector<std::thread> threads;
   std::vector<Part> parts;
   alignas(64) Number calls{0};  // number of calls so far; wraps around
@@ -128,7 +151,8 @@ struct ThreadPool::State {
 };
 
 ThreadPool::ThreadPool(int threads) : size_(threads == 0 ? allowed_processors() : threads) {
-  NMT_CHECK(size_ >= 1 && size_ <= 1024, "invalid number of threads {}: expected 1 to 1024", size_);
+  NMT_CHECK(size_ >= 1 && size_ <= max_threads, "invalid number of threads {}: expected 1 to {}",
+            size_, max_threads);
   state_ = std::make_unique<State>(size_);
   state_->threads.reserve(static_cast<std::size_t>(size_ - 1));
   for (int worker = 1; worker < size_; ++worker) {
@@ -141,7 +165,10 @@ ThreadPool::ThreadPool(int threads) : size_(threads == 0 ? allowed_processors() 
   }
 }
 
-ThreadPool::~ThreadPool() = default;
+// The child of a fork has no threads to join.
+ThreadPool::~ThreadPool() {
+  if (state_ && state_->maker != ::getpid()) static_cast<void>(state_.release());
+}
 
 void ThreadPool::run_erased(Function function, void* context) {
   State& s = *state_;

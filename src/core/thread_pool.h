@@ -3,16 +3,20 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace nmt {
 
-/// Number of processors that this process may run on.
+/// Number of processors that this process may run on, at most ThreadPool::max_threads.
 int allowed_processors();
+/// The processor's name from /proc/cpuinfo; "" if unknown.
+std::string processor();
 
 /// The pool of compute threads of a process. The thread that calls run() is worker 0, so a pool of
 /// size 1 starts no thread. Not re-entrant: a task must not call run() on its own pool.
 class ThreadPool {
  public:
+  static constexpr int max_threads = 1024;
   /// `threads` >= 1; 0 uses all processors that this process may run on. Error (failed): the system
   /// cannot start this many threads; the message gives the number started.
   explicit ThreadPool(int threads = 0);

@@ -129,7 +129,7 @@ std::vector<int> sizes_of(std::span<const Ids> sentences) {
 }
 
 std::vector<std::vector<std::size_t>> longest_first(std::span<const Ids> sentences,
-                                                    std::size_t most_tokens) {
+                                                    std::size_t max_tokens) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < sentences.size(); ++i)
     if (!sentences[i].empty()) order.push_back(i);
@@ -138,7 +138,7 @@ std::vector<std::vector<std::size_t>> longest_first(std::span<const Ids> sentenc
   });
   std::vector<std::vector<std::size_t>> batches;
   for (std::size_t begin = 0; begin < order.size();) {
-    const std::size_t count = std::clamp<std::size_t>(most_tokens / sentences[order[begin]].size(),
+    const std::size_t count = std::clamp<std::size_t>(max_tokens / sentences[order[begin]].size(),
                                                       1, order.size() - begin);
     batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
                          order.begin() + static_cast<std::ptrdiff_t>(begin + count));

@@ -65,10 +65,10 @@ Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const
 std::vector<std::int32_t> source_lengths(const Batch& batch);
 /// The numbers of tokens of encoded sentences.
 std::vector<int> sizes_of(std::span<const Ids> sentences);
-/// The sentences that have tokens in batches of at most `most_tokens`, padding included, or of one
+/// The sentences that have tokens in batches of at most `max_tokens`, padding included, or of one
 /// sentence. Longest first, so that the first batch needs the most memory.
 std::vector<std::vector<std::size_t>> longest_first(std::span<const Ids> sentences,
-                                                    std::size_t most_tokens);
+                                                    std::size_t max_tokens);
 
 /// Sentences [first, first + count) of a batch, trimmed to their longest sentences.
 Batch slice(const Batch& batch, int first, int count);

@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::uint64_t order_stream = 7;  // of the generators of orders, one per epoch
 
-template <class T>
-void shuffle(std::vector<T>& values, Rng& rng) {
-  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[rng.below(i)]);
-}
-
 }  // namespace
 
 ExampleOrder::ExampleOrder(std::vector<int> lengths, const DataSpec& spec)

@@ -1,5 +1,5 @@
 #include "data/alignment/batch_links.h"
-#include "data/window.h"
+#include "data/pair_loader.h"
 #include "text/lines.h"
 #include "text/unicode.h"
 
@@ -23,13 +23,13 @@ struct Steps {
 /// sentences fit, as in join_context().
 class ContextBegins {
  public:
-  explicit ContextBegins(const Loading& loading) : sentences_(loading.context_sentences) {
-    const TextFile& file = loading.corpus.file(Side::source);
+  explicit ContextBegins(const PairLoader& loader) : sentences_(loader.context_sentences) {
+    const TextFile& file = loader.corpus.file(Side::source);
     words_.reserve(static_cast<std::size_t>(file.lines()));
     for (std::int64_t i = 0; i < file.lines(); ++i)
       words_.push_back(static_cast<std::uint32_t>(count_words(file.raw(i), 0).count));
     // Noise may drop the last word of each sentence.
-    limit_ = loading.spec.max_length + (loading.noise.any() ? sentences_ + 1 : 0);
+    limit_ = loader.spec.max_length + (loader.noise.any() ? sentences_ + 1 : 0);
   }
   std::uint32_t of(std::uint32_t line) const {
     std::int64_t room = limit_ - std::int64_t{words_[line]};
@@ -50,17 +50,16 @@ class ContextBegins {
 };
 
 /// `begins`: counts the context of each line too; null: none.
-Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t> lines,
+Steps steps_of(const PairLoader& loader, Side side, std::span<const std::uint32_t> lines,
                const ContextBegins* begins = nullptr) {
-  const TextFile& file = loading.corpus.file(side);
+  const TextFile& file = loader.corpus.file(side);
   const bool is_source = side == Side::source;
-  const Vocabulary& vocabulary = is_source ? loading.source : loading.target;
-  const BpeDropout* dropout =
-      is_source ? loading.source_dropout.get() : loading.target_dropout.get();
-  const DataSpec& spec = loading.spec;
+  const Vocabulary& vocabulary = is_source ? loader.source : loader.target;
+  const BpeDropout* dropout = is_source ? loader.source_dropout.get() : loader.target_dropout.get();
+  const DataSpec& spec = loader.spec;
   const bool in_words = spec.max_length_unit == LengthUnit::words;
   const auto limit = static_cast<std::size_t>(spec.max_length);
-  const std::size_t max_words = limit + (loading.noise.any() ? 1 : 0);  // noise may drop the last
+  const std::size_t max_words = limit + (loader.noise.any() ? 1 : 0);  // noise may drop the last
   std::vector<std::pair<std::size_t, std::uint32_t>> by_bytes;
   by_bytes.reserve(lines.size());
   for (const std::uint32_t line : lines) {
@@ -75,12 +74,12 @@ Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t>
     std::string storage;
     std::string_view text = file.line(line, storage);
     if (!in_words) text = text.substr(0, kMaxPieceBytes * limit);
-    std::size_t pieces = std::max(loading.measure(vocabulary, text).first.size(), std::size_t{1});
-    if (loading.noise.any()) {
+    std::size_t pieces = std::max(loader.measure(vocabulary, text).first.size(), std::size_t{1});
+    if (loader.noise.any()) {
       const std::string upper = encode_utf8(uppercase_of(decode_utf8(text)));
-      pieces = std::max(pieces, loading.measure(vocabulary, upper).first.size());
+      pieces = std::max(pieces, loader.measure(vocabulary, upper).first.size());
     }
-    if (dropout) pieces = std::max(pieces, loading.measure(vocabulary, text, dropout).first.size());
+    if (dropout) pieces = std::max(pieces, loader.measure(vocabulary, text, dropout).first.size());
     return static_cast<std::int64_t>(pieces) + 1;
   };
   const auto steps = [&](std::uint32_t line) {
@@ -101,26 +100,26 @@ Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t>
   return found;
 }
 
-Steps source_steps_of(const Loading& loading, std::span<const std::uint32_t> lines) {
-  if (loading.context_sentences == 0) return steps_of(loading, Side::source, lines);
-  if (loading.spec.max_length_unit == LengthUnit::words) {
-    const ContextBegins begins(loading);
-    return steps_of(loading, Side::source, lines, &begins);
+Steps source_steps_of(const PairLoader& loader, std::span<const std::uint32_t> lines) {
+  if (loader.context_sentences == 0) return steps_of(loader, Side::source, lines);
+  if (loader.spec.max_length_unit == LengthUnit::words) {
+    const ContextBegins begins(loader);
+    return steps_of(loader, Side::source, lines, &begins);
   }
   // As if all sentences of the context, which any line may be, were as long as the sentence, with a
   // separator each.
-  std::vector<std::uint32_t> all(static_cast<std::size_t>(loading.corpus.pairs()));
+  std::vector<std::uint32_t> all(static_cast<std::size_t>(loader.corpus.pairs()));
   std::iota(all.begin(), all.end(), std::uint32_t{0});
-  Steps found = steps_of(loading, Side::source, all);
+  Steps found = steps_of(loader, Side::source, all);
   for (std::int64_t* steps : {&found.longest, &found.usual})
-    *steps = std::min((loading.context_sentences + std::int64_t{1}) * *steps,
-                      std::int64_t{loading.spec.max_length} + 1);
+    *steps = std::min((loader.context_sentences + std::int64_t{1}) * *steps,
+                      std::int64_t{loader.spec.max_length} + 1);
   return found;
 }
 
 }  // namespace
 
-std::vector<Batch> Loading::largest(std::span<const std::uint32_t> lines) const {
+std::vector<Batch> PairLoader::largest(std::span<const std::uint32_t> lines) const {
   const Steps t = steps_of(*this, Side::target, lines);
   const Steps s = source_steps_of(*this, lines);
   std::vector<Batch> batches;

@@ -1,6 +1,7 @@
 #include "data/pair_stream.h"
 
 #include "core/error.h"
+#include "core/rng.h"
 
 #include <algorithm>
 #include <utility>
@@ -26,9 +27,9 @@ void append(Ids& piece, const EncodedPair& pair) {
 
 }  // namespace
 
-PairStream::PairStream(const Loading& loading, const std::vector<std::uint32_t>& lines,
+PairStream::PairStream(const PairLoader& loader, const std::vector<std::uint32_t>& lines,
                        const Share& share, std::int64_t epoch, std::int64_t at, Exchange exchange)
-    : loading_(loading),
+    : loader_(loader),
       lines_(lines),
       share_(share),
       exchange_(std::move(exchange)),
@@ -40,7 +41,7 @@ PairStream::PairStream(const Loading& loading, const std::vector<std::uint32_t>&
 std::uint32_t PairStream::next_line() {
   if (at_ == lines_.size()) {
     order_ = lines_;
-    Rng rng(loading_.spec.seed, kOrderStream + static_cast<std::uint64_t>(++epoch_));
+    Rng rng(loader_.spec.seed, kOrderStream + static_cast<std::uint64_t>(++epoch_));
     shuffle(order_, rng);
     at_ = 0;
   }
@@ -51,7 +52,7 @@ EncodedPair PairStream::next() {
   if (share_.size == 1) {
     exchange_.encoding();
     const std::uint32_t line = next_line();  // before epoch_ is read
-    return loading_.encode(line, epoch_);
+    return loader_.encode(line, epoch_);
   }
   while (ready_.empty()) {
     if (asked_.empty()) ask(std::min(kPiece, static_cast<std::int64_t>(lines_.size())));
@@ -74,7 +75,7 @@ void PairStream::ask(std::int64_t pairs) {
     lines.push_back(next_line());
     if (asked_pairs_++ % share_.size != share_.rank) continue;
     exchange_.encoding();
-    append(mine, loading_.encode(lines.back(), epoch_));
+    append(mine, loader_.encode(lines.back(), epoch_));
   }
   under_way_ += pairs;
   asked_.push_back(std::move(lines));

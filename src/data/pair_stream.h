@@ -1,13 +1,11 @@
 #pragma once
 
-#include "core/rng.h"
 #include "data/batch.h"
-#include "data/window.h"
+#include "data/pair_loader.h"
 
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <utility>
 #include <vector>
 
 namespace nmt {
@@ -24,9 +22,9 @@ class PairStream {
     std::function<std::vector<Ids>()> receive;
     std::function<void()> encoding;  ///< called before every pair that this process encodes
   };
-  /// Starts at index `at` of the order of epoch `epoch`. `loading` and `lines` must outlive the
+  /// Starts at index `at` of the order of epoch `epoch`. `loader` and `lines` must outlive the
   /// stream.
-  PairStream(const Loading& loading, const std::vector<std::uint32_t>& lines, const Share& share,
+  PairStream(const PairLoader& loader, const std::vector<std::uint32_t>& lines, const Share& share,
              std::int64_t epoch, std::int64_t at, Exchange exchange);
 
   EncodedPair next();
@@ -39,7 +37,7 @@ class PairStream {
   void ask(std::int64_t pairs);
   void receive();
 
-  const Loading& loading_;
+  const PairLoader& loader_;
   const std::vector<std::uint32_t>& lines_;
   const Share share_;
   const Exchange exchange_;
@@ -50,11 +48,5 @@ class PairStream {
   std::int64_t asked_pairs_ = 0, under_way_ = 0;  // pairs of all pieces so far; pairs in flight
   std::deque<EncodedPair> ready_;
 };
-
-/// Fisher-Yates shuffle (Durstenfeld 1964).
-template <class T>
-void shuffle(std::vector<T>& things, Rng& rng) {
-  for (std::size_t i = things.size(); i > 1; --i) std::swap(things[i - 1], things[rng.below(i)]);
-}
 
 }  // namespace nmt

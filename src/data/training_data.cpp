@@ -4,8 +4,8 @@
 #include "core/rng.h"
 #include "data/alignment/batch_links.h"
 #include "data/bounded_queue.h"
+#include "data/pair_loader.h"
 #include "data/pair_stream.h"
-#include "data/window.h"
 
 #include <algorithm>
 #include <atomic>
@@ -37,7 +37,7 @@ struct Stopped {};
 }  // namespace
 
 struct TrainingData::Impl {
-  Loading loading;
+  PairLoader loader;
   Share share;
   Gather gather;
   std::vector<std::uint32_t> lines;  // lines in use, in the order of the corpus
@@ -48,22 +48,27 @@ struct TrainingData::Impl {
   std::atomic<std::int64_t> encoded = 0;
   std::thread thread;
 
-  Impl(Loading how, const Share& which, Gather by)
-      : loading(std::move(how)), share(which), gather(std::move(by)) {}
+  Impl(PairLoader how, const Share& which, Gather by)
+      : loader(std::move(how)), share(which), gather(std::move(by)) {}
   ~Impl() { stop(); }
 
   void start() {
     queue = std::make_unique<BoundedQueue<Item>>(kBatchesAhead);
     gathered =
         std::make_unique<BoundedQueue<std::vector<Ids>>>(std::numeric_limits<std::size_t>::max());
-    thread = std::thread([this, from = state] {
-      try {
-        produce(from);
-      } catch (const Stopped&) {
-      } catch (...) {
-        queue->fail(std::current_exception());
-      }
-    });
+    try {
+      thread = std::thread([this, from = state] {
+        try {
+          produce(from);
+        } catch (const Stopped&) {
+        } catch (...) {
+          queue->fail(std::current_exception());
+        }
+      });
+    } catch (const std::system_error& error) {
+      fail(ExitStatus::failed, "cannot start a thread that reads the training text: {}",
+           error.code().message());
+    }
   }
   void stop() {
     if (!thread.joinable()) return;
@@ -103,12 +108,12 @@ Item TrainingData::Impl::item(const Window& window, const std::vector<std::size_
     sources.push_back(&pair.source);
     targets.push_back(&pair.target);
     from.push_back(pair.line);
-    if (loading.alignments) links.push_back(pair.links);
+    if (loader.alignments) links.push_back(pair.links);
   }
   if (sources.empty()) return {};
-  Item made{.batch = make_batch(sources, targets, loading.target.bos(), loading.target.eos())};
+  Item made{.batch = make_batch(sources, targets, loader.target.bos(), loader.target.eos())};
   made.batch.lines = std::move(from);
-  if (loading.alignments) made.batch.extra = std::make_shared<BatchLinks>(std::move(links));
+  if (loader.alignments) made.batch.extra = std::make_shared<BatchLinks>(std::move(links));
   made.batch.place = {share.rank, share.size, static_cast<int>(pairs.size())};
   if (share.size > 1) made.batch.of_shares = shape_of_shares(window, pairs);
   return made;
@@ -131,17 +136,17 @@ PairStream::Exchange TrainingData::Impl::exchange() {
 /// of the next window is requested before the batches of this one are returned, so that it has
 /// arrived when they are used up.
 void TrainingData::Impl::produce(LoaderState at) {
-  const std::uint64_t seed = loading.spec.seed;
+  const std::uint64_t seed = loader.spec.seed;
   const auto total = static_cast<std::int64_t>(lines.size());
-  PairStream pairs(loading, lines, share, at.epoch, at.window, exchange());
+  PairStream pairs(loader, lines, share, at.epoch, at.window, exchange());
   std::int64_t largest_window = 0;
   for (;; at = LoaderState{.epoch = at.epoch + 1}) {
     std::optional<Item> held;
     while (at.window < total) {
-      const Window window = loading.window([&] { return pairs.next(); }, total - at.window);
+      const Window window = loader.window([&] { return pairs.next(); }, total - at.window);
       largest_window = std::max(largest_window, window.read);
       pairs.read_ahead(largest_window + largest_window / 8);
-      std::vector<std::vector<std::size_t>> batches = loading.cut(window);
+      std::vector<std::vector<std::size_t>> batches = loader.cut(window);
       Rng window_rng(seed, kWindowStream + static_cast<std::uint64_t>(at.epoch),
                      static_cast<std::uint64_t>(at.window) << 24);
       shuffle(batches, window_rng);
@@ -172,10 +177,8 @@ void TrainingData::Impl::produce(LoaderState at) {
     }
     if (!held) {
       fail(ExitStatus::data, "{} and {}: none of the {} pairs is usable: {}",
-           loading.corpus.file(Side::source).path(), loading.corpus.file(Side::target).path(),
-           total,
-           at.drops.text(loading.spec.max_length,
-                         loading.spec.max_length_unit == LengthUnit::words));
+           loader.corpus.file(Side::source).path(), loader.corpus.file(Side::target).path(), total,
+           at.drops.text(loader.spec.max_length, loader.spec.max_length_unit == LengthUnit::words));
     }
     held->after = {.epoch = at.epoch + 1, .epochs = static_cast<double>(at.epoch + 1)};
     held->drops = at.drops;
@@ -188,24 +191,24 @@ TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& sourc
                            std::span<const std::int64_t> excluded, const Share& share,
                            Gather gather, const NoiseSpec& noise, int context_sentences,
                            const Alignments* alignments)
-    : impl_(
-          std::make_unique<Impl>(Loading{corpus, source, target, spec, TextNoise(noise, spec.seed)},
-                                 share, std::move(gather))) {
-  impl_->loading.context_sentences = context_sentences;
-  impl_->loading.alignments = alignments;
+    : impl_(std::make_unique<Impl>(
+          PairLoader{corpus, source, target, spec, TextNoise(noise, spec.seed)}, share,
+          std::move(gather))) {
+  impl_->loader.context_sentences = context_sentences;
+  impl_->loader.alignments = alignments;
   if (noise.bpe_dropout > 0) {
-    Loading& loading = impl_->loading;
-    loading.source_dropout = std::make_shared<BpeDropout>(source, noise.bpe_dropout);
-    loading.target_dropout = &source == &target
-                                 ? loading.source_dropout
-                                 : std::make_shared<BpeDropout>(target, noise.bpe_dropout);
+    PairLoader& loader = impl_->loader;
+    loader.source_dropout = std::make_shared<BpeDropout>(source, noise.bpe_dropout);
+    loader.target_dropout = &source == &target
+                                ? loader.source_dropout
+                                : std::make_shared<BpeDropout>(target, noise.bpe_dropout);
   }
   NMT_CHECK(share.rank >= 0 && share.rank < share.size,
             "training data: rank {} is not below the number of processes {}", share.rank,
             share.size);
   NMT_CHECK(share.size == 1 || impl_->gather, "training data: {} processes need a gather function",
             share.size);
-  impl_->loading.check();
+  impl_->loader.check();
   if (corpus.pairs() > std::numeric_limits<std::uint32_t>::max()) {
     fail(ExitStatus::data, "{}: {} lines exceed the maximum of {}",
          corpus.file(Side::source).path(), corpus.pairs(),
@@ -265,7 +268,7 @@ std::int64_t TrainingData::encoded() const {
 }
 
 std::vector<Batch> TrainingData::largest_batches() const {
-  std::vector<Batch> batches = impl_->loading.largest(impl_->lines);
+  std::vector<Batch> batches = impl_->loader.largest(impl_->lines);
   if (impl_->share.size > 1)
     for (Batch& batch : batches) batch = take(batch, impl_->share);
   return batches;

@@ -27,7 +27,7 @@ double chrf_formula(const std::vector<Real>& sums, const ChrfOptions& options, b
   }
   nothing = precision + recall == 0;
   if (nothing) return 0;
-  const Real factor = static_cast<Real>(options.beta * options.beta);
+  const Real beta = static_cast<Real>(options.beta), factor = beta * beta;
   Real score = (1 + factor) * precision * recall;
   score /= factor * precision + recall;
   return static_cast<double>(100 * score);

@@ -5,7 +5,7 @@ namespace nmt {
 class ThreadPool;
 class CudaDevice;
 namespace kernels {
-class ProductLibrary;
+class ProductMethod;
 }
 
 // A kernel is a plain function overloaded on one of these handles. One header declares every kernel
@@ -14,8 +14,8 @@ class ProductLibrary;
 /// The CPU. Kernels split their work over this pool; the handle does not own it.
 struct Cpu {
   ThreadPool* pool = nullptr;
-  /// GEMM of training: a library, or own tiles in bfloat16 (product_library.h); null: in float32.
-  const kernels::ProductLibrary* products = nullptr;
+  /// How products are computed (product_method.h); null: by own tiles in float32.
+  const kernels::ProductMethod* products = nullptr;
 };
 
 /// A CUDA device and its stream (tensor/cuda_device.h); the handle does not own it. Pointer

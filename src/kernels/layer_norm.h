@@ -21,8 +21,8 @@ NMT_KERNEL(layer_norm, std::int64_t rows, std::int64_t planes, std::int64_t widt
 NMT_KERNEL(layer_norm_backward, std::int64_t rows, std::int64_t planes, std::int64_t width,
            const float* dy, const float* x, const float* statistics, const float* gain, float* dx,
            float* dgain, float* dbias);
-/// The same with dx rounded, in rows at rounded_stride(planes*width) (products/rounded.h). [CUDA
-/// only: no product of the CPU reads rounded inputs]
+/// The same with dx rounded, in rows at rounded_stride(planes*width) (products/product_input.h).
+/// [CUDA only: no product of the CPU reads rounded inputs]
 void layer_norm_backward_rounded(const Cuda&, std::int64_t rows, std::int64_t planes,
                                  std::int64_t width, const float* dy, const float* x,
                                  const float* statistics, const float* gain, Bfloat16* dx,

@@ -8,7 +8,7 @@
 #include "kernels/products/blocks/cache_size.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/product.h"
-#include "kernels/products/product_library.h"
+#include "kernels/products/product_method.h"
 #include "kernels/products/tile.h"
 #include "kernels/recurrent/rows.h"
 #include "kernels/sums.h"
@@ -169,7 +169,7 @@ void rows_forward_backward(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t
                 .packed = by_symbol,
                 .c = logits,
                 .ldc = stride,
-                .rounded = rounded_products(cpu)},
+                .rounded = bf16_products(cpu)},
                0, rows, 0, vocabulary);
   for (std::int64_t r = 0; r < rows; ++r) {
     float* const row = logits + r * stride;
@@ -190,7 +190,7 @@ void rows_forward_backward(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t
                   .packed = by_channel,
                   .c = loss.dx + begin * width,
                   .ldc = width,
-                  .rounded = rounded_products(cpu)},
+                  .rounded = bf16_products(cpu)},
                  0, rows, 0, width);
 }
 
@@ -210,7 +210,7 @@ void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first,
                 .c = loss.dtable,
                 .ldc = loss.width,
                 .library = cpu.products,
-                .rounded = rounded_products(cpu)},
+                .rounded = bf16_products(cpu)},
                begin, end, 0, loss.width);
   if (loss.dbias)
     for (std::int64_t block = 0; block < divide_up(rows, bias_rows); ++block)

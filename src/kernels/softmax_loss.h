@@ -19,7 +19,8 @@ struct SoftmaxLoss {
   std::int64_t vocabulary = 0;   ///< V
   const float* x = nullptr;      ///< [R,E] readout
   const float* table = nullptr;  ///< [V,E] output embedding
-  /// x and the table rounded where products read that (kernels/products/rounded.h), else null.
+  /// x and the table rounded where products read that (kernels/products/product_input.h), else
+  /// null.
   const Bfloat16* rounded_x = nullptr;
   const Bfloat16* rounded_table = nullptr;
   const float* bias = nullptr;           ///< [V] or null

@@ -11,6 +11,9 @@ namespace {
 
 std::mutex one_at_a_time;
 bool level_is_set = false;
+// Programs set their own. Here too, since some functions of the library log before they could call
+// use_default_log_level().
+[[maybe_unused]] const bool starts_quiet = (log::set_level(log::Level::warn), true);
 
 log::Level internal(LogLevel level) {
   switch (level) {

@@ -109,7 +109,9 @@ void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& 
   for (const NamedValue& value : values)
     if (std::find(defaults.begin(), defaults.end(), value) == defaults.end())
       given.push_back(value);
-  for (const auto& [name, text] : extra) {
+  for (const auto& [written, text] : extra) {
+    std::string name = written;
+    std::replace(name.begin(), name.end(), '_', '-');
     if (name == "log-level")
       fail(ExitStatus::usage,
            "log-level: the level is that of the whole process; call nmt::set_log_level() "
@@ -120,7 +122,7 @@ void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& 
     std::vector<std::string> words = split(text);
     const bool list = words.size() > 1 && is_list(settings, name);
     if (!list) words = {text};
-    given.push_back({name, std::move(words), list});
+    given.push_back({std::move(name), std::move(words), list});
   }
   YAML::Emitter yaml;
   yaml << YAML::BeginMap;

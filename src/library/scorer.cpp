@@ -109,7 +109,7 @@ std::vector<PairProbability> Scorer::Impl::score(std::span<const std::string> fr
     const std::size_t count = std::min(scorer.window(), from.size() - begin);
     std::vector<PairScore> scores;
     {
-      const std::lock_guard lock(shared->one_call);
+      const auto lock = shared->lock_call(stop);
       open.on_batch(library::stop_between_batches(stop));
       scores = scorer.score(from.subspan(begin, count), to.subspan(begin, count),
                             static_cast<std::int64_t>(begin) + 1,

@@ -2,12 +2,21 @@
 
 #include "core/error.h"
 
+#include <chrono>
 #include <set>
 #include <string_view>
 
 #include <fmt/ranges.h>
 
 namespace nmt::library {
+
+std::unique_lock<std::timed_mutex> SharedModels::lock_call(const ShouldStop& stop) {
+  if (!stop) return std::unique_lock(one_call);
+  std::unique_lock lock(one_call, std::defer_lock);
+  while (!lock.try_lock_for(std::chrono::milliseconds(50)))
+    if (stop()) fail(ExitStatus::interrupted, "stopped by the caller");
+  return lock;
+}
 
 LoadingSettings loading_settings(std::vector<config::Option> options) {
   // Scorers have no language model.

@@ -2,6 +2,7 @@
 
 #include "app/open_models.h"
 #include "config/option.h"
+#include "nmt/translator.h"
 
 #include <map>
 #include <memory>
@@ -19,7 +20,10 @@ struct SharedModels {
   std::shared_ptr<app::OpenModels> models;
   std::vector<std::string> directories;
   LoadingSettings settings;  ///< that they were loaded with
-  std::mutex one_call;
+  std::timed_mutex one_call;
+
+  /// Locks one_call. Error (interrupted): `stop` has returned true while another call ran.
+  std::unique_lock<std::timed_mutex> lock_call(const ShouldStop& stop);
 };
 
 /// `options`: those of nmt-translate or nmt-score.

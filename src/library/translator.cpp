@@ -8,7 +8,7 @@
 #include "search/stream.h"
 
 #include <algorithm>
-#include <mutex>
+#include <filesystem>
 #include <utility>
 
 namespace nmt {
@@ -71,7 +71,9 @@ Translator::Impl::Impl(const app::TranslateSpec& spec)
       shared(std::make_shared<library::SharedModels>()) {
   app::TranslateSpec copy = spec;
   shared->models = open.models();
-  shared->directories = spec.models.models;
+  // Translators with other options may be made in another current directory.
+  for (const std::string& directory : spec.models.models)
+    shared->directories.push_back(std::filesystem::absolute(directory).string());
   shared->settings = library::loading_settings(app::fields(copy));
 }
 
@@ -89,7 +91,7 @@ std::vector<Translation> Translator::Impl::translate(std::span<const std::string
   for (const std::string& text : texts) contexts.push_back(document.next(text));
   std::vector<LineTranslation> translated;
   {
-    const std::lock_guard lock(shared->one_call);
+    const auto lock = shared->lock_call(stop);
     open.on_batch(library::stop_between_batches(stop));
     translated = open.translator().translate(texts, first, contexts);
   }
@@ -164,7 +166,7 @@ std::int64_t Translator::translate_file(const std::string& input, const std::str
   inputs.files.push_back(input);
   app::check_outputs(inputs, {{"output", output}});
   LineWriter writer(output);
-  const std::lock_guard lock(impl_->shared->one_call);
+  const auto lock = impl_->shared->lock_call(stop);
   impl_->open.on_batch(library::stop_between_batches(stop));
   const std::int64_t done =
       translate_stream(impl_->open.translator(), lines, writer, !lines.is_file());

@@ -130,7 +130,7 @@ void check_model(const ModelSpec& spec) {
          name_of(spec.type), spec.dim_emb, spec.dim_rnn);
 }
 
-bool asks_recurrently(const ModelSpec& spec) {
+bool queries_recurrently(const ModelSpec& spec) {
   return spec.attention_query ? *spec.attention_query == AttentionQuery::recurrent
                               : architecture_of(spec).conditional_by_default &&
                                     !unit_settings(spec, spec.dec_cell).unit->matrix_state;

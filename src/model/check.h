@@ -10,6 +10,6 @@ void check_model(const ModelSpec& spec);
 
 /// Whether the first decoder layer is conditional (true) or a plain one followed by attention for
 /// all steps at once. The architecture resolves `attention-query: auto`.
-bool asks_recurrently(const ModelSpec& spec);
+bool queries_recurrently(const ModelSpec& spec);
 
 }  // namespace nmt

@@ -80,7 +80,7 @@ void StackedDecoder::make_attention(const Builder& first, const ModelSpec& spec,
                              .add("attention.value_projection", {m, space}, Init::glorot);
     attention_.output = &first.add("attention.output_projection", {space, m}, Init::glorot);
   }
-  if (asks_recurrently(spec)) {
+  if (queries_recurrently(spec)) {
     conditional_.emplace(first, first_settings(spec), spec.dim_emb, m, space, attention_);
   } else {
     first_.emplace(first, first_settings(spec), spec.dim_emb);
@@ -201,7 +201,7 @@ StackedDecoder::Result StackedDecoder::operator()(Tape& tape, const Var& y,
                                                   const DecoderState& state,
                                                   const Tensor& sentence) const {
   Result result;
-  // Units that do not ask have every step the same.
+  // Stays 0 without position vectors, so that all steps run identical work (tensor/repeat.h).
   if (settings_.unit->position_vectors > 0)
     result.state.position = state.position + y->value.shape()[0];
   Var x = y, c;  // x: what the layer below gives

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "nmt/vocabulary.h"
 #include "tensor/context.h"
 
 #include <algorithm>
@@ -106,5 +107,12 @@ class StepScorer {
     return begin(sources, want_attention);
   }
 };
+
+/// Error (failed): the scorer has another number of output tokens than its target vocabulary.
+inline void require_same_size(const StepScorer& scorer, const Vocabulary& target) {
+  NMT_CHECK(scorer.vocabulary() == target.size(),
+            "the model has {} output tokens, but its target vocabulary has {}", scorer.vocabulary(),
+            target.size());
+}
 
 }  // namespace nmt

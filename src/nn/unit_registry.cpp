@@ -14,7 +14,7 @@ namespace {
 std::vector<const kernels::Unit*> all_units() {
   std::vector<const kernels::Unit*> all;
   for (const kernels::Unit& unit : kernels::units()) all.push_back(&unit);
-  for (const kernels::Unit& unit : kernels::matrix_units()) all.push_back(&unit);
+  for (const kernels::Unit& unit : kernels::matrix_state_units()) all.push_back(&unit);
   return all;
 }
 

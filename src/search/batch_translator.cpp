@@ -5,7 +5,6 @@
 #include "core/thread_pool.h"
 #include "search/repetition.h"
 #include "search/source_text_scorer.h"
-#include "search/vocabulary_check.h"
 #include "text/lines.h"
 
 #include <algorithm>

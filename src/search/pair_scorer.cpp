@@ -5,7 +5,6 @@
 #include "core/thread_pool.h"
 #include "search/beam/force_decode.h"
 #include "search/source_text_scorer.h"
-#include "search/vocabulary_check.h"
 
 #include <algorithm>
 #include <cmath>

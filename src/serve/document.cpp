@@ -1,6 +1,7 @@
 #include "serve/document.h"
 
 #include "serve/html.h"
+#include "serve/html_text.h"
 #include "serve/sentences.h"
 
 #include <algorithm>
@@ -16,8 +17,9 @@ bool is_open(std::string_view text) {
   return open != std::string_view::npos && text.find(close_marker, open) == std::string_view::npos;
 }
 
-// Joins the parts of a marked span that were split.
-std::vector<TextPart> with_whole_spans(std::vector<TextPart> parts) {
+// Joins the parts of a marked span that were split. Spans whose parts also begin the next one are
+// joined up to about max_characters, and separated behind a close marker there.
+std::vector<TextPart> with_whole_spans(std::vector<TextPart> parts, std::size_t max_characters) {
   std::size_t last_close = 0;  // behind the last part with a close marker
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (parts[i].text.find(close_marker) != std::string::npos) last_close = i + 1;
@@ -27,7 +29,15 @@ std::vector<TextPart> with_whole_spans(std::vector<TextPart> parts) {
     if (part.text.find(open_marker) != std::string::npos) {
       bool open = is_open(part.text);
       while (open && i + 1 < last_close) {
-        const TextPart& next = parts[++i];
+        TextPart& next = parts[++i];
+        const std::size_t close = next.text.find(close_marker);
+        if (close != std::string::npos && part.text.size() > max_characters) {
+          const std::size_t end = close + close_marker.size();
+          part.text += next.text.substr(0, end);
+          next.text.erase(0, end);
+          if (!next.text.empty()) --i;
+          break;
+        }
         open = is_open(next.text) || next.text.find(close_marker) == std::string::npos;
         part.text += next.text;
       }
@@ -68,16 +78,18 @@ std::string unwrapped(std::string_view text) {
 }  // namespace
 
 Document::Document(std::string_view text, TextFormat format, const std::string& language,
-                   std::size_t max_characters) {
+                   std::size_t max_characters, bool keeps_marked) {
   if (format == TextFormat::html)
     add_html(text, language, max_characters);
   else
-    add_text(text, language, max_characters);
+    add_text(text, language, max_characters, keeps_marked);
 }
 
 void Document::add_text(std::string_view text, const std::string& language,
-                        std::size_t max_characters) {
-  for (TextPart& part : with_whole_spans(split_sentences(text, language, max_characters))) {
+                        std::size_t max_characters, bool keeps_marked) {
+  std::vector<TextPart> parts = split_sentences(text, language, max_characters);
+  if (keeps_marked) parts = with_whole_spans(std::move(parts), max_characters);
+  for (TextPart& part : parts) {
     if (part.translate) sentences_.push_back(part.text);
     pieces_.push_back({part.translate ? "" : std::move(part.text), part.translate, false});
   }

@@ -15,9 +15,9 @@ enum class TextFormat { text, html };
 /// A text of a request as sentences and what stands between them.
 class Document {
  public:
-  /// `text` is valid UTF-8. A marked span (<keep>...</keep>) is never split.
+  /// `text` is valid UTF-8. With `keeps_marked`, a marked span (<keep>...</keep>) is never split.
   Document(std::string_view text, TextFormat format, const std::string& language,
-           std::size_t max_characters);
+           std::size_t max_characters, bool keeps_marked = true);
 
   const std::vector<std::string>& sentences() const { return sentences_; }
   /// The text from the k-th hypothesis of each sentence, or the best where a sentence has fewer.
@@ -31,7 +31,8 @@ class Document {
   const std::vector<Piece>& pieces() const { return pieces_; }
 
  private:
-  void add_text(std::string_view text, const std::string& language, std::size_t max_characters);
+  void add_text(std::string_view text, const std::string& language, std::size_t max_characters,
+                bool keeps_marked);
   void add_html(std::string_view html, const std::string& language, std::size_t max_characters);
 
   std::vector<Piece> pieces_;

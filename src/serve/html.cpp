@@ -149,8 +149,14 @@ Markup read_markup(std::string_view html, std::size_t at, std::size_t last_close
   };
   if (rest.starts_with("<!-->") || rest.starts_with("<!--->")) {  // comments without text
     until(">", 4);
-  } else if (rest.starts_with("<!--")) {
-    until("-->", 4);
+  } else if (rest.starts_with("<!--")) {  // "--!>" ends it too (HTML Standard, comment end bang)
+    markup.end = html.size();
+    for (std::size_t end = at + 4; (end = html.find("--", end)) != std::string_view::npos; ++end) {
+      const std::string_view close = html.substr(end);
+      if (!close.starts_with("-->") && !close.starts_with("--!>")) continue;
+      markup.end = end + (close[2] == '>' ? 3 : 4);
+      break;
+    }
   } else if (last_close == std::string_view::npos || at > last_close) {
     return markup;
   } else if (rest.starts_with("<![CDATA[")) {

@@ -1,6 +1,7 @@
 #include "serve/model_map.h"
 
 #include <algorithm>
+#include <set>
 
 namespace nmt::serve {
 namespace {
@@ -17,6 +18,17 @@ ModelMap::ModelMap(std::vector<ModelEntry> entries) : entries_(std::move(entries
     add(languages_, entry.direction.source);
     add(languages_, entry.direction.target);
     add(sources_, entry.direction.source);
+  }
+  std::map<std::string, std::vector<std::string>> direct;
+  for (const ModelEntry& entry : entries_)
+    direct[entry.direction.source].push_back(entry.direction.target);
+  for (const std::string& language : languages_) {
+    std::set<std::string> reached{language};
+    for (const std::string& next : direct[language]) {
+      reached.insert(next);
+      reached.insert(direct[next].begin(), direct[next].end());
+    }
+    targets_[language].assign(reached.begin(), reached.end());
   }
 }
 
@@ -35,11 +47,10 @@ std::vector<int> ModelMap::route(const std::string& source, const std::string& t
   return {};
 }
 
-std::vector<std::string> ModelMap::targets(const std::string& source) const {
-  std::vector<std::string> result;
-  for (const std::string& language : languages_)
-    if (language == source || !route(source, language).empty()) result.push_back(language);
-  return result;
+const std::vector<std::string>& ModelMap::targets(const std::string& source) const {
+  static const std::vector<std::string> none;
+  const auto found = targets_.find(source);
+  return found == targets_.end() ? none : found->second;
 }
 
 }  // namespace nmt::serve

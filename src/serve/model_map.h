@@ -3,6 +3,7 @@
 #include "serve/languages.h"
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,13 @@ class ModelMap {
   /// first one in alphabetical order); none where there is no way.
   std::vector<int> route(const std::string& source, const std::string& target) const;
   /// Languages that a source can be translated to, sorted; the source itself is one of them.
-  std::vector<std::string> targets(const std::string& source) const;
+  const std::vector<std::string>& targets(const std::string& source) const;
 
  private:
   int find(const std::string& source, const std::string& target) const;
   std::vector<ModelEntry> entries_;
   std::vector<std::string> languages_, sources_;
+  std::map<std::string, std::vector<std::string>> targets_;  // of each language
 };
 
 /// Finds models. Each word is "en-de=DIRECTORY" or a folder whose subfolders are model directories

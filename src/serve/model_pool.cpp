@@ -2,12 +2,12 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "serve/model_version.h"
 #include "tensor/device_lost.h"
 #include "text/glossary.h"
 
 #include <algorithm>
 #include <exception>
-#include <filesystem>
 #include <set>
 #include <utility>
 #include <vector>
@@ -17,45 +17,34 @@
 namespace nmt::serve {
 namespace {
 
-// Names what a model directory has at present; "" where it cannot be read.
-std::string version_of(const std::string& directory) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  std::string version;
-  std::vector<fs::path> folders{directory};
-  const auto add_time = [&](const fs::path& path) {
-    const auto time = fs::last_write_time(path, error);
-    if (!error) version += fmt::format(" {}", time.time_since_epoch().count());
-  };
-  for (const char* link : {"best", "latest"}) {
-    const fs::path target = fs::read_symlink(fs::path(directory) / link, error);
-    if (error) continue;
-    version = target.string();
-    folders.push_back(fs::path(directory) / link);
-    add_time(fs::path(directory) / link / "manifest.json");
-    break;
-  }
-  add_time(fs::path(directory) / "config.json");
-  if (error) return "";
-  // Weights and vocabularies may come after the manifest, as in a copy that is under way.
-  std::set<std::string> files;
-  for (const fs::path& folder : folders)
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-         entry.increment(error)) {
-      const fs::path& path = entry->path();
-      if (path.extension() != ".spm" && path.extension() != ".safetensors") continue;
-      std::error_code unreadable;
-      files.insert(fmt::format(" {}:{}", path.filename().string(), entry->file_size(unreadable)));
-    }
-  for (const std::string& file : files) version += file;
-  return version;
-}
-
 constexpr auto tick_interval = std::chrono::seconds(1);
-constexpr auto retry_interval = std::chrono::seconds(1);  // after a model could not be loaded
 
 std::string key_of(const Direction& direction) {
   return direction.source + " " + direction.target;
+}
+
+// The glossaries by key_of() their directions. Errors: as the constructor of ModelPool.
+std::map<std::string, std::string> parse_glossaries(const std::vector<std::string>& words,
+                                                    const std::vector<ModelEntry>& entries) {
+  std::map<std::string, std::string> glossaries;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    Direction direction;
+    if (equals == std::string::npos || !parse_direction(word.substr(0, equals), direction))
+      fail(ExitStatus::usage, "glossaries: '{}': expected LANGUAGES=FILE, for example en-de=FILE",
+           word);
+    if (std::none_of(entries.begin(), entries.end(),
+                     [&](const ModelEntry& entry) { return entry.direction == direction; }))
+      fail(ExitStatus::usage, "glossaries: '{}': no model translates {} to {}", word,
+           direction.source, direction.target);
+    const std::string file = word.substr(equals + 1);
+    Glossary::load(file);
+    const auto [glossary, is_new] = glossaries.emplace(key_of(direction), file);
+    if (!is_new)
+      fail(ExitStatus::usage, "glossaries: {} and {} both belong to {} to {}; keep one of them",
+           glossary->second, file, direction.source, direction.target);
+  }
+  return glossaries;
 }
 
 }  // namespace
@@ -65,24 +54,7 @@ ModelPool::ModelPool(const ModelPoolOptions& options)
       map_(std::make_shared<const ModelMap>(find_models(false))),
       next_id_(static_cast<int>(map_->entries().size())),
       last_check_(Clock::now()) {
-  for (const std::string& word : options.glossaries) {
-    const std::size_t equals = word.find('=');
-    Direction direction;
-    if (equals == std::string::npos || !parse_direction(word.substr(0, equals), direction))
-      fail(ExitStatus::usage, "glossaries: '{}': expected LANGUAGES=FILE, for example en-de=FILE",
-           word);
-    const std::vector<ModelEntry>& entries = map_->entries();
-    if (std::none_of(entries.begin(), entries.end(),
-                     [&](const ModelEntry& entry) { return entry.direction == direction; }))
-      fail(ExitStatus::usage, "glossaries: '{}': no model translates {} to {}", word,
-           direction.source, direction.target);
-    const std::string file = word.substr(equals + 1);
-    Glossary::load(file);
-    const auto [glossary, is_new] = glossaries_.emplace(key_of(direction), file);
-    if (!is_new)
-      fail(ExitStatus::usage, "glossaries: {} and {} both belong to {} to {}; keep one of them",
-           glossary->second, file, direction.source, direction.target);
-  }
+  glossaries_ = parse_glossaries(options.glossaries, map_->entries());
   thread_ = std::thread([this] { run(); });
 }
 
@@ -105,17 +77,17 @@ void ModelPool::listen(std::function<void()> listener) {
   listener_ = std::move(listener);
 }
 
-void ModelPool::when_lost(std::function<void()> stop) {
+void ModelPool::on_device_failure(std::function<void()> stop) {
   const std::lock_guard lock(listener_mutex_);
   stop_ = std::move(stop);
 }
 
-std::string ModelPool::loss() const {
+std::string ModelPool::device_failure() const {
   const std::lock_guard lock(mutex_);
   return loss_;
 }
 
-void ModelPool::lose(const std::string& message) {
+void ModelPool::report_device_failure(const std::string& message) {
   {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(loss_, message).empty()) return;
@@ -132,113 +104,6 @@ void ModelPool::notify(std::unique_lock<std::mutex>& lock) {
     if (listener_) listener_();
   }
   lock.lock();
-}
-
-// Whether a model is loaded or cannot be loaded; else the thread of the pool is told to load it.
-bool ModelPool::can_begin(int model) {
-  if (loaded_.contains(model)) return true;
-  const auto failed = failures_.find(model);
-  if (failed != failures_.end() && Clock::now() - failed->second.time < retry_interval) return true;
-  const std::vector<ModelEntry>& entries = map_->entries();
-  if (std::none_of(entries.begin(), entries.end(),
-                   [&](const ModelEntry& entry) { return entry.id == model; }))
-    return true;
-  if (failed != failures_.end()) failures_.erase(failed);
-  wanted_.insert(model);
-  changed_.notify_all();
-  return false;
-}
-
-bool ModelPool::is_ready(int model) {
-  const std::lock_guard lock(mutex_);
-  return can_begin(model);
-}
-
-ModelPool::LoadedPtr ModelPool::acquire(std::unique_lock<std::mutex>& lock, int model) {
-  while (!can_begin(model)) changed_.wait(lock);
-  const auto found = loaded_.find(model);
-  if (found != loaded_.end()) return found->second;
-  const auto failed = failures_.find(model);
-  if (failed == failures_.end())
-    fail(ExitStatus::failed, "the model of this direction was removed");
-  fail(ExitStatus::failed, "{}", failed->second.message);
-}
-
-/// A lane of a loaded model, for one batch.
-class ModelPool::Lease {
- public:
-  Lease(ModelPool& pool, int model) : pool_(pool) {
-    std::unique_lock lock(pool.mutex_);
-    entry_ = pool.acquire(lock, model);
-    pool.changed_.wait(lock, [&] { return !entry_->free_lanes.empty(); });
-    lane_ = entry_->free_lanes.back();
-    entry_->free_lanes.pop_back();
-    entry_->last_use = Clock::now();
-  }
-  ~Lease() {
-    const std::lock_guard lock(pool_.mutex_);
-    entry_->free_lanes.push_back(lane_);
-    entry_->last_use = Clock::now();
-    pool_.count_text(*entry_);
-    entry_.reset();  // before the thread of the pool looks
-    pool_.changed_.notify_all();
-  }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-
-  app::OpenTranslator& translator() { return *entry_->translator; }
-  int lane() const { return lane_; }
-
- private:
-  ModelPool& pool_;
-  LoadedPtr entry_;
-  int lane_ = 0;
-};
-
-void ModelPool::count_text(Loaded& entry) {
-  const TextTranslator::Statistics& text = entry.translator->text_statistics();
-  const auto add = [](std::atomic<std::int64_t>& total, std::int64_t& added, std::int64_t now) {
-    total += now - std::exchange(added, now);
-  };
-  add(statistics_.in_parts, entry.in_parts, text.in_parts);
-  add(statistics_.replaced, entry.replaced, text.replaced);
-  add(statistics_.cut, entry.cut, text.cut);
-}
-
-std::vector<Hypotheses> ModelPool::translate(int model, Want want,
-                                             std::span<const std::string> sentences,
-                                             std::span<const std::span<const std::string>> before) {
-  Lease lease(*this, model);
-  app::OpenTranslator& open = lease.translator();
-  LineTranslator& translator = want == Want::best   ? open.translator(lease.lane())
-                               : want == Want::list ? open.n_best(lease.lane())
-                                                    : open.aligned(lease.lane());
-  std::vector<ContextSentences> contexts;
-  if (const auto count = static_cast<std::size_t>(translator.options().context_sentences);
-      count > 0)
-    for (const auto& each : before) {
-      const auto last = each.last(std::min(each.size(), count));
-      contexts.emplace_back(last.begin(), last.end());
-    }
-  std::vector<LineTranslation> translations;
-  try {
-    translations = translator.translate(sentences, 1, contexts);
-  } catch (const DeviceLost& error) {
-    lose(error.what());
-    throw;
-  }
-  open.trim(lease.lane());
-  std::vector<Hypotheses> results;
-  results.reserve(sentences.size());
-  for (LineTranslation& line : translations) {
-    Hypotheses& hypotheses = results.emplace_back();
-    for (Output& output : line.outputs) {
-      Hypothesis& hypothesis = hypotheses.emplace_back(std::move(output.text));
-      for (const AlignmentPoint& point : output.alignment)
-        hypothesis.alignment.emplace_back(point.source, point.target);
-    }
-  }
-  return results;
 }
 
 void ModelPool::run() {
@@ -293,7 +158,7 @@ ModelPool::LoadedPtr ModelPool::load(const ModelEntry& entry) {
   try {
     loaded->translator = std::make_unique<app::OpenTranslator>(spec, "nmt-serve");
   } catch (const DeviceLost& error) {
-    lose(error.what());
+    report_device_failure(error.what());
     throw;
   } catch (const std::exception& error) {
     ++statistics_.failed_loads;

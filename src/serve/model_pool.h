@@ -53,9 +53,9 @@ class ModelPool : public Engine {
   void listen(std::function<void()> listener) override;
   /// Called once, from any thread, when the GPU is lost (tensor/device_lost.h); empty: nobody
   /// listens.
-  void when_lost(std::function<void()> stop);
+  void on_device_failure(std::function<void()> stop);
   /// The message of the error that lost the GPU, or "".
-  std::string loss() const;
+  std::string device_failure() const;
 
   struct Statistics {
     std::atomic<std::int64_t> loaded{0};             ///< models in memory now
@@ -100,7 +100,7 @@ class ModelPool : public Engine {
   LoadedPtr load(const ModelEntry& entry);
   void notify(std::unique_lock<std::mutex>& lock);
   // In any thread, without a lock.
-  void lose(const std::string& message);
+  void report_device_failure(const std::string& message);
 
   const ModelPoolOptions options_;
   std::set<std::string> skipped_;                  // entries of folders at the last check

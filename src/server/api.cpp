@@ -13,6 +13,12 @@
 namespace nmt::server {
 namespace {
 
+bool keeps_marked(const TextSpec& rules) {
+  return std::any_of(rules.preserve.begin(), rules.preserve.end(), [](Preserved kind) {
+    return kind == Preserved::all || kind == Preserved::marked;
+  });
+}
+
 using serve::Clock;
 
 struct Endpoint {
@@ -190,7 +196,8 @@ void Api::translate(const CallPtr& call) {
   try {
     const RequestFields fields(*call->request);
     admit(call, fields);
-    call->translation = std::make_unique<TranslateCall>(fields, *pool_.map(), spec_.limits);
+    call->translation = std::make_unique<TranslateCall>(fields, *pool_.map(), spec_.limits,
+                                                        keeps_marked(spec_.translate.text_rules));
   } catch (HttpResponse& response) {
     return answer(call, std::move(response));
   }
@@ -293,6 +300,7 @@ HttpResponse Api::settings() const {
       dumped({{"alternativesLimit", spec_.limits.max_alternatives},
               {"apiKeys", !keys_.empty()},
               {"charLimit", characters > 0 ? characters : -1},
+              {"textsLimit", spec_.limits.max_texts},
               {"filesTranslation", false},
               {"frontendTimeout", 500},
               {"keyRequired", !keys_.empty()},

@@ -148,7 +148,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ++state_.open_requests;
     counted_ = true;
     if (!has_room_for(parser_->content_length().value_or(0))) return refuse_for_room();
-    if (beast::iequals(head[http::field::expect], "100-continue")) return invite_body();
+    if (version_ == 11 && beast::iequals(head[http::field::expect], "100-continue"))
+      return invite_body();
     read_body();
   }
 
@@ -184,7 +185,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void read_body() {
-    stream_.expires_after(duration(limits().read_timeout));
     parser_->eager(true);
     read_more_of_body();
   }

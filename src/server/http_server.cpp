@@ -59,6 +59,7 @@ void HttpServer::Impl::listen() {
     fail(ExitStatus::usage, "cannot listen on {} port {}: {}", state.spec.host, state.spec.port,
          why);
   };
+  if (state.spec.host.empty()) refuse("no address is given; 0.0.0.0 and :: are all addresses");
   error_code error;
   tcp::resolver resolver(io);
   const auto found =

@@ -5,7 +5,7 @@
 
 namespace nmt::server {
 namespace {
-constexpr std::size_t most_clients = 10'000;
+constexpr std::size_t max_clients = 10'000;
 }
 
 double RateLimit::filled(const Bucket& bucket, Clock::time_point now) const {
@@ -16,13 +16,13 @@ double RateLimit::filled(const Bucket& bucket, Clock::time_point now) const {
 void RateLimit::forget(Clock::time_point now) {
   std::erase_if(buckets_,
                 [&](const auto& each) { return filled(each.second, now) >= per_minute_; });
-  if (buckets_.size() >= most_clients) buckets_.clear();
+  if (buckets_.size() >= max_clients) buckets_.clear();
 }
 
 int RateLimit::take(const std::string& client, Clock::time_point now) {
   if (per_minute_ == 0) return 0;
   const std::lock_guard lock(mutex_);
-  if (buckets_.size() >= most_clients && !buckets_.contains(client)) forget(now);
+  if (buckets_.size() >= max_clients && !buckets_.contains(client)) forget(now);
   Bucket& bucket =
       buckets_.try_emplace(client, Bucket{static_cast<double>(per_minute_), now}).first->second;
   bucket = {filled(bucket, now), now};

@@ -96,15 +96,15 @@ void serve(const ServeSpec& spec) {
     api.drain();
   };
   HttpServer http(checked, metrics, std::move(handlers));
-  pool.when_lost([&] { http.stop(); });
+  pool.on_device_failure([&] { http.stop(); });
   for (const serve::ModelEntry& entry : pool.map()->entries())
     log::info("model={} source={} target={}", entry.directory, entry.direction.source,
               entry.direction.target);
   http.run();
   batcher.abandon();  // nobody can be answered any longer
   batcher.stop();
-  pool.when_lost(nullptr);
-  if (const std::string loss = pool.loss(); !loss.empty()) NMT_FAIL("{}", loss);
+  pool.on_device_failure(nullptr);
+  if (const std::string loss = pool.device_failure(); !loss.empty()) NMT_FAIL("{}", loss);
   log::info("stopped");
 }
 

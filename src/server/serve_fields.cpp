@@ -64,7 +64,8 @@ std::vector<Option> fields(ServeSpec& spec) {
                  Option("glossaries", &spec.glossaries,
                         "glossary with its languages: terms and translations, separated by a tab")
                      .meta("EN-DE=FILE..."),
-                 Option("api-keys", &spec.api_keys, "accepted API keys, one per line; none: open")
+                 Option("api-keys", &spec.api_keys,
+                        "accepted API keys, one per line; none: no key is needed")
                      .meta("FILE")}),
        in_group(
            "server",
@@ -85,7 +86,7 @@ std::vector<Option> fields(ServeSpec& spec) {
                    "seconds until an unused model is unloaded; 0: never")
                 .range(0, 1e9),
             Option("reload-interval", &spec.reload_interval,
-                   "seconds between checks for changed models; 0: none")
+                   "seconds between checks for changed models; 0: never")
                 .range(0, 1e6)}),
        limit_fields(spec.limits),
        config::without({"n-best", "alignment", "shortlist", "maxi-batch", "maxi-batch-sort"},

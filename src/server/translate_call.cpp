@@ -1,6 +1,7 @@
 #include "server/translate_call.h"
 
 #include "serve/html.h"
+#include "serve/html_text.h"
 #include "text/utf8.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ std::size_t checked_characters(std::span<const std::string> texts, const Limits&
 }
 
 TranslateCall::TranslateCall(const RequestFields& fields, const serve::ModelMap& models,
-                             const Limits& limits) {
+                             const Limits& limits, bool keeps_marked) {
   originals_ = fields.texts("q", static_cast<std::size_t>(limits.max_texts), is_array_);
   source_ = fields.required("source");
   target_ = fields.required("target");
@@ -79,7 +80,7 @@ TranslateCall::TranslateCall(const RequestFields& fields, const serve::ModelMap&
     refuse(fmt::format("{} ({}) is not available as a target language from {} ({})",
                        serve::language_name(target_), target_, serve::language_name(source_),
                        source_));
-  cut(limits);
+  cut(limits, keeps_marked);
 }
 
 void TranslateCall::detect_source(const serve::ModelMap& models) {
@@ -95,9 +96,10 @@ void TranslateCall::detect_source(const serve::ModelMap& models) {
   source_ = detected_->language;
 }
 
-void TranslateCall::cut(const Limits& limits) {
+void TranslateCall::cut(const Limits& limits, bool keeps_marked) {
   for (const std::string& text : originals_) {
-    documents_.emplace_back(text, format_, source_, static_cast<std::size_t>(limits.max_sentence));
+    documents_.emplace_back(text, format_, source_, static_cast<std::size_t>(limits.max_sentence),
+                            keeps_marked);
     const std::vector<std::string>& sentences = documents_.back().sentences();
     first_sentences_.insert(first_sentences_.end(), sentences.size(), sentences_.size());
     sentences_.insert(sentences_.end(), sentences.begin(), sentences.end());

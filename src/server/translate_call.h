@@ -23,7 +23,8 @@ class TranslateCall {
  public:
   /// Throws RequestError: a parameter that is missing, of the wrong type or over a limit, or
   /// languages that no model translates.
-  TranslateCall(const RequestFields& fields, const serve::ModelMap& models, const Limits& limits);
+  TranslateCall(const RequestFields& fields, const serve::ModelMap& models, const Limits& limits,
+                bool keeps_marked);
 
   /// Of all texts, in order; none where there is nothing to translate.
   const std::vector<std::string>& sentences() const { return sentences_; }
@@ -46,7 +47,7 @@ class TranslateCall {
 
  private:
   void detect_source(const serve::ModelMap& models);
-  void cut(const Limits& limits);
+  void cut(const Limits& limits, bool keeps_marked);
   nlohmann::ordered_json segments(const serve::Document& document,
                                   std::span<const serve::Hypotheses> translations) const;
 

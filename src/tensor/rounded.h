@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 #include "tensor/context.h"
 
 #include <cstdint>

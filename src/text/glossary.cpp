@@ -9,7 +9,7 @@
 namespace nmt {
 namespace {
 constexpr std::size_t longest_term = 1000;  // bytes
-constexpr std::size_t most_terms = 1'000'000;
+constexpr std::size_t max_terms = 1'000'000;
 
 std::string without_outer_spaces(std::string_view text) {
   constexpr std::string_view spaces = " \t\r\n\v\f";
@@ -24,8 +24,8 @@ Glossary Glossary::load(const std::string& path) {
   LineReader reader = LineReader::open(path);
   std::vector<std::string> lines;
   for (std::string line; reader.next(line);) {
-    if (lines.size() == most_terms)
-      fail(ExitStatus::data, "{}: more than {} lines, too many for a glossary", path, most_terms);
+    if (lines.size() == max_terms)
+      fail(ExitStatus::data, "{}: more than {} lines, too many for a glossary", path, max_terms);
     lines.push_back(std::move(line));
   }
   reader.notes().warn(reader.name());

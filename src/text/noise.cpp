@@ -93,29 +93,29 @@ char32_t near_key(char32_t letter, Rng& rng) {
   return letter;
 }
 
-void add_typo(std::u32string& line, const Word& word, Rng& rng) {
+void add_typo(std::u32string& word, Rng& rng) {
   enum Kind { swap, drop, repeat, replace, insert, kinds };
   const auto kind = static_cast<Kind>(rng.below(kinds));
-  const std::size_t at = word.begin + rng.below(word.size);
-  const char32_t letter = line[at];
+  const std::size_t at = rng.below(word.size());
+  const char32_t letter = word[at];
   switch (kind) {
     case swap: {
-      const std::size_t first = std::min(at, word.begin + word.size - 2);
-      if (line[first] != line[first + 1])
-        std::swap(line[first], line[first + 1]);
+      const std::size_t first = std::min(at, word.size() - 2);
+      if (word[first] != word[first + 1])
+        std::swap(word[first], word[first + 1]);
       else
-        line.erase(first, 1);
+        word.erase(first, 1);
       return;
     }
-    case drop: line.erase(at, 1); return;
-    case repeat: line.insert(at, 1, letter); return;
+    case drop: word.erase(at, 1); return;
+    case repeat: word.insert(at, 1, letter); return;
     case replace:
     case insert: {
       const char32_t other = near_key(letter, rng);
       if (kind == replace && other != letter)
-        line[at] = other;
+        word[at] = other;
       else
-        line.insert(at + rng.below(2), 1, other);
+        word.insert(at + rng.below(2), 1, other);
       return;
     }
     case kinds: return;
@@ -140,8 +140,21 @@ bool add_typos(std::u32string& line, Rng& rng) {
   const std::vector<Word> words = words_of(line);
   if (words.empty()) return false;
   const std::size_t certain = rng.below(words.size());
-  for (std::size_t i = words.size(); i-- > 0;)  // from the end: places before it stay
-    if (rng.uniform() < kWordTypos || i == certain) add_typo(line, words[i], rng);
+  std::vector<std::pair<Word, std::u32string>> changed;  // from the end
+  for (std::size_t i = words.size(); i-- > 0;)
+    if (rng.uniform() < kWordTypos || i == certain) {
+      std::u32string word = line.substr(words[i].begin, words[i].size);
+      add_typo(word, rng);
+      changed.emplace_back(words[i], std::move(word));
+    }
+  std::u32string whole;
+  std::size_t done = 0;
+  for (auto at = changed.rbegin(); at != changed.rend(); ++at) {
+    const auto& [word, with_typo] = *at;
+    whole.append(line, done, word.begin - done).append(with_typo);
+    done = word.begin + word.size;
+  }
+  line = whole.append(line, done);
   return true;
 }
 

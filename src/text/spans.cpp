@@ -33,16 +33,6 @@ bool is_in(char c, std::string_view set) {
   return set.find(c) != std::string_view::npos;
 }
 
-char32_t code_point(std::string_view text) {  // the first one of valid UTF-8
-  const auto byte = [&](std::size_t i) -> char32_t {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  if (byte(0) < 0x80) return byte(0);
-  if (byte(0) < 0xE0) return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
-  if (byte(0) < 0xF0) return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
-  return (byte(0) & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
-}
-
 bool is_word(char32_t point) {
   if (point < 0x80) return is_name(static_cast<char>(point));
   return point >= 0xC0 && point < 0x2000 && !is_punctuation(point) && !is_symbol(point) &&

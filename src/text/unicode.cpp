@@ -115,6 +115,19 @@ bool is_punctuation(char32_t c) {
 bool is_symbol(char32_t c) {
   return within(symbols, c);
 }
+char32_t code_point(std::string_view text) {
+  const auto byte = [&](std::size_t i) -> char32_t {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  if (byte(0) < 0x80) return byte(0);
+  if (byte(0) < 0xE0) return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
+  if (byte(0) < 0xF0) return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+  return (byte(0) & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
+}
+
+bool is_combining(char32_t c) {
+  return within(marks, c);
+}
 bool is_number(char32_t c) {
   return within(numbers, c);
 }

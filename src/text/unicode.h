@@ -10,10 +10,13 @@ namespace nmt {
 std::u32string decode_utf8(std::string_view text);
 std::string encode_utf8(std::u32string_view text);
 void append_utf8(std::string& text, char32_t code);
+/// The first one of valid UTF-8; 0 of no text.
+char32_t code_point(std::string_view text);
 
 bool is_punctuation(char32_t c);  ///< category P
 bool is_symbol(char32_t c);       ///< category S
 bool is_number(char32_t c);       ///< category N
+bool is_combining(char32_t c);    ///< category M
 bool is_space(char32_t c);        ///< as Python's str.isspace()
 
 /// Python's str.lower(): simple case mapping, I with dot above (two characters), final sigma.

@@ -26,7 +26,7 @@ constexpr Row rows[] = {
     {5'000, 128, 1, 1'000, 1'024, 0.2, 0.003, 100, 60},
     {20'000, 256, 1, 4'000, 1'024, 0.3, 0.004, 200, 60},
     {100'000, 256, 2, 8'000, 1'280, 0.25, 0.004, 400, 60},
-    {500'000, 256, 2, 8'000, 1'280, 0.2, 0.004, 1'000, 20},
+    {small_corpus_pairs, 256, 2, 8'000, 1'280, 0.2, 0.004, 1'000, 20},
     {2'000'000, 512, 3, 24'000, 8'192, 0.1, 0.001, 4'000, 10},
     {-1, 1024, 4, 32'000, 16'384, 0.1, 0.0005, 8'000, 5},
 };
@@ -62,9 +62,8 @@ bool choose_positions(ModelSpec& model, const DataSpec& data) {
 }
 
 bool choose_unit(const CorpusSize& size, ModelSpec& model) {
-  constexpr std::int64_t enough_pairs = 500'000;
   const ModelSpec fresh;
-  if (size.pairs >= enough_pairs || architecture_of(model).has_blocks() ||
+  if (size.pairs >= small_corpus_pairs || architecture_of(model).has_blocks() ||
       model.enc_cell != fresh.enc_cell || model.dec_cell != fresh.dec_cell)
     return false;
   model.enc_cell = model.dec_cell = small_corpus_unit;
@@ -81,7 +80,7 @@ bool choose_smoothing(const CorpusSize& size, TrainSpec& train) {
   if (train.learn_rate != 0 || train.average_after > 0 || train.exponential_smoothing != 0)
     return false;
   // Over at most some epochs of a small corpus; Marian's usual value for a large one.
-  train.exponential_smoothing = size.pairs < 500'000 ? 0.001 : 0.0001;
+  train.exponential_smoothing = size.pairs < small_corpus_pairs ? 0.001 : 0.0001;
   return true;
 }
 
@@ -96,13 +95,13 @@ void choose_save_freq(TrainSpec& train, const std::string& usual, const std::str
 bool choose_attention_query(ModelSpec& model) {
   if (model.attention_query || model.attention == AttentionType::none) return false;
   model.attention_query =
-      asks_recurrently(model) ? AttentionQuery::recurrent : AttentionQuery::first_layer;
+      queries_recurrently(model) ? AttentionQuery::recurrent : AttentionQuery::first_layer;
   return true;
 }
 
 // Whether the unit, not the architecture, decides the attention query.
 bool by_unit(const ModelSpec& model) {
-  return architecture_of(model).conditional_by_default && !asks_recurrently(model);
+  return architecture_of(model).conditional_by_default && !queries_recurrently(model);
 }
 
 bool choose_gate_init(ModelSpec& model) {
@@ -121,9 +120,8 @@ bool choose_embedding_scale(ModelSpec& model) {
 }
 
 std::vector<Choice> choose_noise(const CorpusSize& size, const DataSpec& data, NoiseSpec& noise) {
-  constexpr std::int64_t min_pairs = 500'000;
   const bool in_words = data.vocabs.empty() && data.vocab_type == VocabularyKind::words;
-  const bool is_usual = !in_words && size.pairs >= min_pairs;
+  const bool is_usual = !in_words && size.pairs >= small_corpus_pairs;
   const NoiseSpec rates = is_usual ? usual_noise : NoiseSpec{0, 0, 0, 0};
   std::vector<Choice> choices;
   const auto choose = [&](const char* name, double& rate, double value) {

@@ -27,11 +27,11 @@ std::int64_t held_out_pairs(std::int64_t pairs);
 /// Sets `positions` to `usual`, the steps of the longest sentence or window, if it is not set and a
 /// unit has position vectors; returns whether it did.
 bool choose_positions(ModelSpec& model, int usual);
-/// As above, with the usual number of the task: bptt for language models, else max-length.
+/// As above, with the usual number of the task: 1 for language models, else max-length.
 bool choose_positions(ModelSpec& model, const DataSpec& data);
 
-/// Chooses the GRU for translation models without blocks and fewer than 500,000 pairs: its BLEU is
-/// as high as that of the default unit after ten minutes, and higher later
+/// Chooses the GRU for translation models without blocks and fewer than small_corpus_pairs: its
+/// BLEU is as high as that of the default unit after ten minutes, and higher later
 /// (docs/benchmarks/results.md, "Unit of small corpora"). Returns whether it did. For settings that
 /// do not mention a unit.
 bool choose_unit(const CorpusSize& size, ModelSpec& model);

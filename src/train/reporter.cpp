@@ -43,7 +43,7 @@ std::string figures_text(const Figures& f) {
 
 // Lines that a resumed training writes again.
 bool is_repeated(const std::string& line) {
-  constexpr std::array repeated = {"display", "validation", "skipped", "recovery"};
+  constexpr std::array repeated = {"display", "validation", "skipped", "recovery", "average"};
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object() || !json.contains("event") || !json["event"].is_string()) return true;
   const auto& event = json["event"].get_ref<const std::string&>();

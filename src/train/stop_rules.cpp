@@ -20,8 +20,12 @@ std::string finished(const TrainSpec& spec, std::span<const Period> after,
   const double allowed = spec.max_minutes * 60;
   if (allowed > 0 && seconds + state.validation_seconds >= allowed) {
     const auto minutes = [](double m) { return fmt::format("{:.{}f}", m, m < 10 ? 2 : 1); };
-    return fmt::format("{} of {} minutes (max-minutes)", minutes(seconds / 60),
-                       minutes(spec.max_minutes));
+    const std::string reserve =
+        seconds < allowed
+            ? fmt::format(", with {:.1f} s to validate and save", state.validation_seconds)
+            : "";
+    return fmt::format("{} of {} minutes{} (max-minutes)", minutes(seconds / 60),
+                       minutes(spec.max_minutes), reserve);
   }
   return "";
 }

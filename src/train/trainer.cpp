@@ -48,7 +48,7 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
             optimizer_.clear();
           },
           [this](const Batch& batch) {
-            was_cut_ = true;
+            was_split_ = true;
             parts_.reporter.event(
                 "memory", state_.progress,
                 fmt::format("out of memory in a batch of {}: it and later batches "
@@ -62,7 +62,7 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
       validate_every_(parse_period(spec.valid_freq, "valid-freq")),
       beginning_(parts.source.position()) {
   check(spec);
-  state_.corpus = parts.corpus;
+  state_.batching_hash = parts.batching_hash;
   state_.development = parts.development;
   state_.settings = parts.settings;
   state_.alignments = parts.alignments;
@@ -99,8 +99,8 @@ std::string Trainer::finished() const {
 }
 
 // By the checkpoint's own clock, a training that max-minutes ended may not be over yet.
-bool Trainer::is_saved_over() {
-  std::string over = saved_is_over_ ? "over" : "";
+bool Trainer::is_saved_state_final() {
+  std::string over = saved_state_is_final_ ? "over" : "";
   if (parts_.communicator.size() > 1) broadcast(parts_.communicator, over);
   return !over.empty();
 }
@@ -147,8 +147,8 @@ ExitStatus Trainer::run() {
       if (parts_.validator && state_.validated_update != state_.progress.updates) validate(false);
       if (agree(over) != ExitStatus::ok) continue;
       if (saved_update_ != state_.progress.updates ||
-          saved_validation_ != state_.validated_update || !is_saved_over())
-        save("end", false);
+          saved_validation_ != state_.validated_update || !is_saved_state_final())
+        save("end", saved_as_best_ && saved_update_ == state_.progress.updates);
       log::status("");
       parts_.reporter.event(
           "end", state_.progress,
@@ -167,7 +167,10 @@ ExitStatus Trainer::run() {
       interval_seconds_ = 0;
       interval_source_ = interval_target_ = 0;
     }
-    if (parts_.validator && is_due(validate_every_, before, state_.progress)) validate(true);
+    // Due too is one that a stop interrupted, if the training has gone back to that checkpoint.
+    if (parts_.validator &&
+        (state_.validation_due || is_due(validate_every_, before, state_.progress)))
+      validate(true);
     if (is_due(save_every_, before, state_.progress) && saved_update_ != state_.progress.updates &&
         !state_.validation_due)
       save("save-freq", false);
@@ -242,7 +245,7 @@ Trainer::Counts Trainer::sum_over_ranks(Counts counts) {
     std::vector<double> values(counted + n);
     values[0] = static_cast<double>(counts.target), values[1] = static_cast<double>(counts.source);
     values[2] = static_cast<double>(counts.sentences);
-    values[counted + me] = std::exchange(was_cut_, false) ? 1 : 0;
+    values[counted + me] = std::exchange(was_split_, false) ? 1 : 0;
     ranks.all_reduce_sum(values.data(), std::ssize(values));
     for (std::size_t r = 1; r < n; ++r)
       if (values[counted + r] > 0)
@@ -314,6 +317,8 @@ void Trainer::update() {
 // early stopping and decay, so that a training stopped and continued decides as an undisturbed one.
 void Trainer::validate(bool counts) {
   const auto start = Clock::now();
+  // One at the end was begun for lack of this time: a shorter one does not give it back.
+  const double reserved = counts ? 0 : state_.validation_seconds;
   parts_.heartbeat.activity(fmt::format("validating update {}", state_.progress.updates));
   ValidationResult result;
   try {
@@ -354,9 +359,9 @@ void Trainer::validate(bool counts) {
   parts_.reporter.validation(state_.progress, result, best, state_.stalled, spec_.early_stopping,
                              used);
   if (counts) begin_average();
-  state_.validation_seconds = since(start);
+  state_.validation_seconds = std::max(reserved, since(start));
   if (best) save("best so far", true);
-  state_.validation_seconds = since(start);
+  state_.validation_seconds = std::max(reserved, since(start));
 }
 
 // As Merity et al. 2018: the average begins when the weights no longer improve.

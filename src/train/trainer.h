@@ -39,7 +39,7 @@ class Trainer {
     Heartbeat& heartbeat;
     /// Hash of the training files and of how they are batched: a position in others is worth
     /// nothing.
-    std::string corpus;
+    std::string batching_hash;
     std::string development;  ///< hash of the development set: values on another do not compare
     std::string settings;     ///< YAML of all settings, stored in the state
     /// of this run, for max_minutes.
@@ -52,7 +52,7 @@ class Trainer {
     bool extends = false;  ///< --after +N counts anew: early stopping starts to count anew too
     /// Options that the metric of the best value depends on, and that differ from the checkpoint's:
     /// "beam-size, valid-max-sentences". Values before do not compare.
-    std::string measured_otherwise = "";
+    std::string changed_metric_options = "";
     std::string older_text = "";  ///< hash of the training text by the definition of 0.2.0
   };
   /// Errors (usage): invalid settings, as check() and Optimizer.
@@ -82,7 +82,7 @@ class Trainer {
     std::int64_t target = 0, source = 0, sentences = 0;
   };
   Counts sum_over_ranks(Counts own);
-  bool is_saved_over();
+  bool is_saved_state_final();
   double share_done() const;
   ExitStatus agree(bool& over);
   void validate(bool counts);
@@ -126,10 +126,11 @@ class Trainer {
   std::int64_t interval_source_ = 0, interval_target_ = 0;
   std::int64_t saved_update_ = -1;      // last update saved
   std::int64_t saved_validation_ = -1;  // last update validated, as saved
-  bool saved_is_over_ = true;           // whether a stop rule holds for the state as saved
-  int returns_ = 0;                     // to the newest checkpoint, since it is the newest
+  bool saved_as_best_ = false;          // whether saved_update_ was
+  bool saved_state_is_final_ = true;    // whether a stop rule holds for the state as saved
+  int recoveries_ = 0;                  // to the newest checkpoint, since it is the newest
   std::int64_t resumed_update_ = -1;    // of the checkpoint that this run goes on from
-  bool was_cut_ = false;  // a batch was split for lack of memory since the last update
+  bool was_split_ = false;  // a batch was split for lack of memory since the last update
 };
 
 }  // namespace nmt::train

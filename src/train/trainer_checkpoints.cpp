@@ -15,7 +15,7 @@ namespace nmt::train {
 namespace {
 
 constexpr int recoveries_allowed = 10;  // each halves the learning rate
-constexpr int returns_allowed = 2;      // to one checkpoint, before an older one is taken
+constexpr int max_recoveries = 2;       // to one checkpoint, before an older one is taken
 
 }  // namespace
 
@@ -78,11 +78,12 @@ void Trainer::save(const std::string& reason, bool best) {
   saved.seconds = seconds();
   saved.history = parts_.reporter.position();
   whole.training_state = saved.to_json();
-  saved_is_over_ = !train::finished(spec_, after_, saved, saved.seconds).empty();
+  saved_state_is_final_ = !train::finished(spec_, after_, saved, saved.seconds).empty();
   parts_.store.save(whole, best);
   saved_update_ = state_.progress.updates;
+  saved_as_best_ = best;
   saved_validation_ = state_.validated_update;
-  returns_ = 0;
+  recoveries_ = 0;
   parts_.reporter.saved(state_.progress, reason, seconds() - start);
 }
 
@@ -99,10 +100,10 @@ void Trainer::load() {
   const std::string text = parts_.store.newest().value_or("");
   NMT_CHECK(!text.empty(), "there is no checkpoint to go back to");
   TrainingState loaded = TrainingState::from_json(text, "the newest checkpoint");
-  loaded.update_text_hash(parts_.older_text, parts_.corpus);
+  loaded.update_text_hash(parts_.older_text, parts_.batching_hash);
   Arena host;
   // Another corpus begins anew, perhaps with batches of another shape.
-  Checkpoint whole = checkpoint(host, loaded.corpus == parts_.corpus);
+  Checkpoint whole = checkpoint(host, loaded.batching_hash == parts_.batching_hash);
   parts_.store.load(whole);
   upload_checkpoint(whole);
   optimizer_.set_steps(loaded.optimizer_steps);
@@ -114,12 +115,12 @@ void Trainer::load() {
   if (!parts_.alignments.empty()) state_.alignments = parts_.alignments;
   saved_update_ = state_.progress.updates;
   saved_validation_ = state_.validated_update;
-  if (state_.corpus == parts_.corpus) {
+  if (state_.batching_hash == parts_.batching_hash) {
     parts_.source.restore(state_.position);
   } else {
     const auto hash = [](const std::string& corpus) { return corpus.substr(0, corpus.find(' ')); };
-    const bool same_text = hash(state_.corpus) == hash(parts_.corpus);
-    const double kept = state_.epochs_kept(parts_.corpus);
+    const bool same_text = hash(state_.batching_hash) == hash(parts_.batching_hash);
+    const double kept = state_.epochs_kept(parts_.batching_hash);
     parts_.reporter.event(
         "corpus", state_.progress,
         same_text ? fmt::format("the batching differs from the checkpoint's; restarting the corpus "
@@ -133,7 +134,7 @@ void Trainer::load() {
       // Decays by epochs that stalls began go on: their first epoch is one of the old text.
       state_.stalls.first_epoch = std::min(state_.stalls.first_epoch, 0.0);
     }
-    state_.corpus = parts_.corpus;
+    state_.batching_hash = parts_.batching_hash;
     state_.progress.epochs = state_.epochs_before = kept;
   }
   if (state_.development != parts_.development) {
@@ -153,10 +154,10 @@ void Trainer::recover(double norm) {
   // The gradients at the weights of a checkpoint do not depend on the learning rate: where no
   // update has followed it, none will.
   const std::int64_t newest = saved_update_;
-  const bool unsound = state_.progress.updates == newest || returns_ >= returns_allowed,
+  const bool unsound = state_.progress.updates == newest || recoveries_ >= max_recoveries,
              discarded = unsound && parts_.store.discard_newest();
-  if (discarded) returns_ = 0;
-  ++returns_;
+  if (discarded) recoveries_ = 0;
+  ++recoveries_;
   const TrainingState before = state_;
   load();
   parts_.model.forget_states();
@@ -184,11 +185,11 @@ void Trainer::adapt_validation() {
   if (resumed_update_ < 0) resumed_update_ = state_.progress.updates;
   if (state_.progress.updates > resumed_update_) return;  // saved by this run
   if (parts_.extends) state_.stalled = 0;
-  if (parts_.measured_otherwise.empty()) return;
+  if (parts_.changed_metric_options.empty()) return;
   const auto stalled = std::exchange(state_.stalled, 0);
   if (finished_on_all_ranks().empty())
-    discard_best(
-        fmt::format("validations differ from the checkpoint's ({})", parts_.measured_otherwise));
+    discard_best(fmt::format("validations differ from the checkpoint's ({})",
+                             parts_.changed_metric_options));
   else
     state_.stalled = stalled;
 }

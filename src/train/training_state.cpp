@@ -34,7 +34,7 @@ void fields(State& s, Field&& field) {
   field("shown_updates", s.shown.updates);
   field("shown_tokens", s.shown.tokens);
   field("position", s.position);
-  field("corpus", s.corpus);
+  field("corpus", s.batching_hash);
   field("development", s.development);
   field("settings", s.settings);
 }
@@ -51,21 +51,22 @@ void read(const nlohmann::json& stored, Value& value) {
   stored.get_to(value);
 }
 
-// The hash of the text, with which a corpus begins.
-std::string text_of(const std::string& corpus) {
-  return corpus.substr(0, corpus.find(' '));
+// The hash of the text, with which that of the batching begins.
+std::string text_of(const std::string& batching_hash) {
+  return batching_hash.substr(0, batching_hash.find(' '));
 }
 
 }  // namespace
 
 double TrainingState::epochs_kept(const std::string& now) const {
-  return corpus == now                     ? progress.epochs
-         : text_of(corpus) == text_of(now) ? std::floor(progress.epochs)
-                                           : 0;
+  return batching_hash == now                     ? progress.epochs
+         : text_of(batching_hash) == text_of(now) ? std::floor(progress.epochs)
+                                                  : 0;
 }
 
 void TrainingState::update_text_hash(const std::string& older, const std::string& now) {
-  if (!older.empty() && text_of(corpus) == older) corpus.replace(0, older.size(), text_of(now));
+  if (!older.empty() && text_of(batching_hash) == older)
+    batching_hash.replace(0, older.size(), text_of(now));
 }
 
 std::string TrainingState::to_json() const {

@@ -40,7 +40,7 @@ struct TrainingState {
   DisplaySums shown;
   std::string position;  ///< of the batch source
   /// What the position belongs to: a hash of the training files and of how they are batched.
-  std::string corpus;
+  std::string batching_hash;
   std::string development;  ///< what the best value belongs to: a hash of the development set
   std::string alignments;   ///< hash of the last links of guided alignment; "": none or not known
   /// Bytes of the training's log (Reporter::position()) when this was saved; -1: not known.
@@ -55,8 +55,8 @@ struct TrainingState {
   /// beginning; none of other text.
   double epochs_kept(const std::string& now) const;
 
-  /// Replaces the hash of the training text in `corpus` by that in `now`, if it is `older`: the
-  /// hash of the same text as an older version computed it.
+  /// Replaces the hash of the training text in batching_hash by that in `now`, if it is `older`:
+  /// the hash of the same text as an older version computed it.
   void update_text_hash(const std::string& older, const std::string& now);
 
   /// Whether the last update has been validated, and no validation was interrupted.

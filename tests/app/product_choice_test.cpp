@@ -3,9 +3,9 @@
 #include "app/compute.h"
 #include "core/file.h"
 #include "core/thread_pool.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/product.h"
-#include "kernels/products/product_library.h"
-#include "kernels/products/rounded_products.h"
+#include "kernels/products/product_method.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -40,11 +40,14 @@ TEST(ProductChoice, is_measured_once_for_each_key) {
   EXPECT_EQ(stored_choice(path, "b", 4, measure), result);
   EXPECT_EQ(stored_choice(path, "a", 4, measure), (Answers{true, false, true, false}));
   EXPECT_EQ(measured, 2);
-  for (const char* damaged :
-       {"", "{", "[]", R"({"a": [true, false, true]})", R"({"a": [1, 2, 3, 4]})"}) {
+  const std::string deep = "{\"x\": " + std::string(300'000, '[') + std::string(300'000, ']') + "}";
+  for (const std::string& damaged :
+       {std::string(), std::string("{"), std::string("[]"), deep,
+        std::string(R"({"a": [true, false, true]})"), std::string(R"({"a": [1, 2, 3, 4]})")}) {
     write_file(path, damaged);
-    EXPECT_EQ(stored_choice(path, "a", 4, measure), result) << damaged;
-    EXPECT_EQ(stored_choice(path, "a", 4, [] { return Answers(4); }), result) << damaged;
+    EXPECT_EQ(stored_choice(path, "a", 4, measure), result) << damaged.substr(0, 40);
+    EXPECT_EQ(stored_choice(path, "a", 4, [] { return Answers(4); }), result)
+        << damaged.substr(0, 40);
   }
   std::filesystem::remove_all(folder);
   measured = 0;
@@ -91,7 +94,7 @@ TEST(ProductChoice, a_comparison_alternates_who_is_first) {
 
 TEST(ProductChoice, onednn_takes_all_products_that_it_can) {
   std::string why;
-  const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
+  const kernels::ProductMethod* const library = kernels::ProductMethod::open(&why);
   if (!library) GTEST_SKIP() << why;
   library->use_for({});
   ComputeSpec spec;
@@ -108,13 +111,13 @@ TEST(ProductChoice, three_numbers_in_bfloat16_need_amx_and_float32) {
   ComputeSpec spec;
   spec.cpu_threads = 1;
   spec.products = ProductChoice::bfloat16x3;
-  const kernels::ProductLibrary* const split = kernels::ProductLibrary::bfloat16x3();
+  const kernels::ProductMethod* const split = kernels::ProductMethod::bfloat16x3();
   {
     Compute compute(spec, ComputeUse::training);
     EXPECT_EQ(compute.precision(), Precision::float32) << "chosen with the products";
     if (split) {
       EXPECT_EQ(compute.products(), split);
-      EXPECT_EQ(split->rounded_products()->parts, 3);
+      EXPECT_EQ(split->bf16_products()->parts, 3);
       EXPECT_FALSE(split->rounds_inputs());
     } else {
       EXPECT_THROW(compute.products(), Error);
@@ -130,7 +133,7 @@ TEST(ProductChoice, three_numbers_in_bfloat16_need_amx_and_float32) {
 
 TEST(ProductChoice, decides_which_products_the_library_computes) {
   std::string why;
-  const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
+  const kernels::ProductMethod* const library = kernels::ProductMethod::open(&why);
   if (!library) GTEST_SKIP() << why;
   const kernels::Product gradient{.m = 64, .n = 64, .k = 64, .transpose_a = true},
       long_sums{.m = 2000, .n = 64, .k = 512}, few_rows{.m = 64, .n = 64, .k = 64},
@@ -172,7 +175,7 @@ TEST(ProductChoice, the_precision_of_this_processor_is_stored) {
   const Variable cache("XDG_CACHE_HOME", folder);
   ThreadPool pool(1);
   const bool faster = bfloat16_is_faster({&pool});
-  if (!kernels::rounded_products().is_native) {
+  if (!kernels::bf16_products().is_native) {
     EXPECT_FALSE(faster);
     EXPECT_FALSE(std::filesystem::exists(path)) << "nothing to measure";
     return;
@@ -190,8 +193,8 @@ TEST(ProductChoice, the_precision_of_this_processor_is_stored) {
 TEST(ProductChoice, the_processor_decides_where_nothing_can_be_stored) {
   const Variable cache("XDG_CACHE_HOME", "/proc/nowhere");
   ThreadPool pool(1);
-  EXPECT_EQ(bfloat16_is_faster({&pool}), kernels::fast_rounded_products() != nullptr);
-  EXPECT_EQ(bfloat16x3_is_faster({&pool}), kernels::ProductLibrary::bfloat16x3() != nullptr);
+  EXPECT_EQ(bfloat16_is_faster({&pool}), kernels::fast_bf16_products() != nullptr);
+  EXPECT_EQ(bfloat16x3_is_faster({&pool}), kernels::ProductMethod::bfloat16x3() != nullptr);
 }
 
 TEST(ProductChoice, a_stored_choice_is_for_the_features_of_a_processor) {
@@ -201,7 +204,7 @@ TEST(ProductChoice, a_stored_choice_is_for_the_features_of_a_processor) {
   const std::string folder = testing::TempDir() + "nmt_features_" + std::to_string(::getpid());
   std::filesystem::remove_all(folder);
   std::string why;
-  const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
+  const kernels::ProductMethod* const library = kernels::ProductMethod::open(&why);
   if (!library || !measured_class().empty()) GTEST_SKIP() << why;
   const Variable cache("XDG_CACHE_HOME", folder);
   ThreadPool pool(2);
@@ -223,7 +226,7 @@ TEST(ProductChoice, the_log_says_why_a_precision_was_chosen) {
                                  ? "bfloat16 (auto: faster than float32 here)"
                                  : "float32 (auto: bfloat16 is not faster here)";
   EXPECT_EQ(line(ComputeUse::training).find(choice) != std::string::npos,
-            kernels::rounded_products().is_native)
+            kernels::bf16_products().is_native)
       << line(ComputeUse::training);
   EXPECT_EQ(line(ComputeUse::inference).find("auto"), std::string::npos);
   spec.precision = Precision::float32;

@@ -1,6 +1,6 @@
 // Rows of the op table: matrix_recurrence, for every matrix-state unit. The reference is the scan
-// in double, whose equations and gradients tests/kernels/matrix_unit_test.cpp checks: these rows
-// check the op's operands, masks and directions, and the float kernels.
+// in double, whose equations and gradients tests/kernels/matrix_state_unit_test.cpp checks: these
+// rows check the op's operands, masks and directions, and the float kernels.
 
 #include "autograd/ops.h"
 #include "kernels/recurrent/matrix_scan.h"
@@ -95,8 +95,8 @@ std::vector<OpRow> matrix_op_rows() {
   std::vector<OpRow> rows;
   std::size_t line = 0;
 #define NMT_UNIT(...)
-#define NMT_MATRIX_UNIT(the_name, the_variant, ...) \
-  add_rows<__VA_ARGS__>(rows, kernels::matrix_units()[line++]);
+#define NMT_MATRIX_STATE_UNIT(the_name, the_variant, ...) \
+  add_rows<__VA_ARGS__>(rows, kernels::matrix_state_units()[line++]);
 #include "units/units.def"
 #undef NMT_UNIT
   return rows;

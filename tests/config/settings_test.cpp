@@ -111,6 +111,8 @@ TEST(CommandLine, FlagsInEveryForm) {
   EXPECT_TRUE(All({"--bias=yes", "a", "b"}).model.bias);
   EXPECT_TRUE(All({"--no-reload"}).train.overwrite);  // a name of its own, not the negation of one
   EXPECT_EQ(refused({"--bias=maybe"}), "--bias: 'maybe' is not true or false");
+  EXPECT_EQ(refused({"--no-bias=true"}),
+            "--no-bias: takes no value; give --no-bias or --bias=false");
 }
 
 TEST(CommandLine, ListsAndPositionals) {
@@ -173,6 +175,9 @@ TEST(CommandLine, WrongValuesNameOptionValueAndWhatWasExpected) {
             "--label-smoothing: 'nan' is not a number from 0 to 0.99");
   EXPECT_EQ(refused({"--seed", "0"}), "--seed: '0' is not an integer of at least 1");
   EXPECT_EQ(refused({"--after", "10x"}).substr(0, 13), "--after: '10x");
+  EXPECT_EQ(All({"--after-batches", "+1.5K"}).train.after, "+1.5Ku");
+  for (const char* wrong : {"3,600", "1e2", "-1", "3e", ""})
+    EXPECT_EQ(refused({"--after-epochs", wrong}).substr(0, 16), "--after-epochs: ") << wrong;
   for (const char* wrong : {"gpu", "cuda:", "cuda:-1", "cuda:1x", "", "cpu:0"})
     EXPECT_EQ(refused({"--device", wrong}),
               fmt::format("--device: '{}' is not cpu, cuda, cuda:N or auto", wrong));
@@ -286,6 +291,8 @@ TEST(Yaml, WrongTypesNameFileAndLine) {
   EXPECT_EQ(refused_yaml("- a\n"), "c.yml: not a list of settings 'name: value'");
   EXPECT_EQ(refused_yaml("heads: 1\n---\nheads: 2\n"), "c.yml: more than one YAML document");
   EXPECT_EQ(refused_yaml("heads: [1\n").substr(0, 17), "c.yml:2: not YAML");
+  for (const char* open : {"vocabs: \"a\nheads: 2\n", "vocabs: 'a\nheads: 2\n"})
+    EXPECT_NE(refused_yaml(open).find("not YAML"), std::string::npos) << open;
   EXPECT_EQ(refused_yaml("a: 1\n-9]\nb: [c, {d: e").substr(0, 6),
             "c.yml:");  // yaml-cpp 0.7 reads documents from it for ever
   for (const char* text : {"type: deep\n\tunit: gru\n", "vocabs:\n \t- a.spm\n"})

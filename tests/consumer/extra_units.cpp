@@ -145,7 +145,7 @@ double error_at(DeltaStep step) {
 
 int main() {
 #define NMT_UNIT(name, ...) std::puts(name);
-#define NMT_MATRIX_UNIT(name, ...) std::puts(name);
+#define NMT_MATRIX_STATE_UNIT(name, ...) std::puts(name);
 #include "units/units.def"
 #undef NMT_UNIT
   nmt::units::Step<double, nmt::units::Qrnn> step{};

@@ -40,7 +40,9 @@ void translate(const char* model, const char* other, const char* input) {
   options.cpu_threads = 1;
   options.weights = {0.75, 0.25};
   options.settings = {{"max-length-offset", "5"}};
-  nmt::Translator translator = nmt::Translator::ensemble({model, other}, options);
+  const nmt::Translator loaded =
+      nmt::Translator::ensemble({model, other}, {.cpu_threads = 1, .weights = {0.75, 0.25}});
+  nmt::Translator translator = loaded.with(options);
   const std::vector<nmt::Translation> results = translator.translate(read_lines(input));
   for (std::size_t i = 0; i < results.size(); ++i) {
     print_output(i, results[i]);

@@ -139,8 +139,8 @@ class Consumer(unittest.TestCase):
         self.assertEqual(command(self.facade).decode().strip(), self.pkg_config("--modversion")[0])
 
     def test_examples_use_public_symbols_only(self):
-        for example in ("train", "translate"):
-            symbols = command("nm", "-DC", "--undefined-only", self.home / "examples" / example).decode()
+        for program in (self.home / "examples/train", self.home / "examples/translate", self.facade):
+            symbols = command("nm", "-DC", "--undefined-only", program).decode()
             used = [line.split(None, 1)[1] for line in symbols.splitlines() if " nmt::" in line]
             self.assertTrue(used)
             for symbol in used:

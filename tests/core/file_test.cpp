@@ -184,6 +184,25 @@ TEST(File, AFullPipeThatDoesNotBlockIsAwaited) {
   EXPECT_EQ(read, text.size());
 }
 
+TEST(File, WhatCannotBeReplacedIsRefusedBeforeItIsWritten) {
+  const Folder folder;
+  const std::string longer = folder / std::string(300, 'n');
+  EXPECT_EQ(error_of([&] { const AtomicFile file(longer); }, ExitStatus::usage),
+            longer + ": cannot be written: File name too long");
+  EXPECT_EQ(folder.entries(), 0u);
+}
+
+TEST(File, AnOutputThatCannotTakeItsNameIsKept) {
+  const Folder folder;
+  AtomicFile file(folder / "a");
+  file.write("a chapter");
+  fs::create_directories(folder / "a/b");
+  const std::string error = error_of([&] { file.commit(); }, ExitStatus::failed);
+  const std::string where = "; the output is in ";
+  ASSERT_NE(error.find(where), std::string::npos) << error;
+  EXPECT_EQ(read_file(error.substr(error.find(where) + where.size())), "a chapter");
+}
+
 TEST(File, DashIsStandardOutput) {
   testing::internal::CaptureStdout();
   write_file("-", "said");
@@ -217,6 +236,12 @@ TEST(File, DirectoriesAppearAtomically) {
     write_file(directory + "/a", "1");
   });
   EXPECT_EQ(read_file(folder / "d/a"), "1");
+  write_directory(folder / "e/", [&](const std::string& directory) {
+    fs::create_directory(directory + "/deeper");
+    fs::create_directory_symlink("deeper", directory + "/latest");
+  });
+  EXPECT_TRUE(fs::is_directory(folder / "e/latest"));
+  fs::remove_all(folder / "e");
   fs::create_directory(folder / ".tmp-left-9");
   write_file(folder / ".tmp-left-9/a", "half");
   remove_temporaries(folder.path);

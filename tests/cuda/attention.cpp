@@ -1,6 +1,6 @@
 #include "kernels/attention.h"
 
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 #include "tests/cuda/table.h"
 
 #include <cmath>

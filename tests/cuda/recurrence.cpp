@@ -127,7 +127,7 @@ std::vector<ParityRow> recurrence_parity() {
        }},
       {"matrix_recurrence",
        [](Parity& p) {
-         for (const Unit& unit : matrix_units()) {
+         for (const Unit& unit : matrix_state_units()) {
            check(p, unit, {.steps = 11, .batch = 3, .width = 6, .heads = 2, .state_width = 5});
            check(p, unit,
                  {.steps = 8,

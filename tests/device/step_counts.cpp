@@ -111,7 +111,7 @@ struct Counted {
 constexpr int searched_steps = 8;
 
 // The work of eight steps: that of a search without that of a search that is eight tokens shorter.
-// Everything is computed, since a search depends on its values; so sizes must be small.
+// Everything is computed, since a search branches on scores; so sizes must be small.
 Counts count_search(const StepSpec& spec) {
   Counted counted(spec, /*computes=*/true);
   const Context& context = counted.context;

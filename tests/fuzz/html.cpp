@@ -1,6 +1,7 @@
 #include "serve/html.h"
 
 #include "serve/document.h"
+#include "serve/html_text.h"
 #include "tests/fuzz/target.h"
 #include "text/utf8.h"
 

@@ -17,7 +17,7 @@ void nmt::fuzz::http_body(std::string_view bytes) {
   try {
     const RequestFields fields(request);
     fields.text("api_key");
-    const TranslateCall call(fields, models, limits);
+    const TranslateCall call(fields, models, limits, true);
     std::vector<serve::Hypotheses> translations;
     for (const std::string& sentence : call.sentences()) translations.push_back({sentence});
     const auto response = call.response(translations);

@@ -11,7 +11,7 @@
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
 #include "kernels/products/gemm_int8.h"
-#include "kernels/products/product_library.h"
+#include "kernels/products/product_method.h"
 #include "kernels/recurrent/matrix_state.h"
 #include "kernels/recurrent/recurrence.h"
 #include "kernels/self_attention.h"
@@ -174,7 +174,7 @@ void products(const Cpu& cpu) {
       gather_int8(cpu, 2, k, n, ids, aligned, columns.data());
       eight.add(columns);
     }
-  const Cpu separate{cpu.pool, &ProductLibrary::separate()};
+  const Cpu separate{cpu.pool, &ProductMethod::separate()};
   Sum full("products of float32 with separate roundings");
   for (const std::int64_t k : widths)
     for (const std::int64_t n : widths)
@@ -249,7 +249,7 @@ void recurrences(const Cpu& cpu) {
 }
 
 void matrix_recurrences(const Cpu& cpu) {
-  for (const Unit& unit : matrix_units()) {
+  for (const Unit& unit : matrix_state_units()) {
     Sum sum(std::string(unit.name) + " " + unit.variant);
     for (const std::int64_t width : {std::int64_t{6}, std::int64_t{100}}) {
       MatrixRecurrence a;

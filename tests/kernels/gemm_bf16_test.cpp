@@ -2,8 +2,8 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/gemm.h"
-#include "kernels/products/rounded_products.h"
 #include "tests/kernels/reference_values.h"
 
 #include <cmath>
@@ -43,7 +43,7 @@ TEST(Bf16, RoundsToTheNearest) {
 
 // A is rounded too where products of bfloat16 are faster.
 double input(float value) {
-  return fast_rounded_products() ? rounded(value) : double{value};
+  return fast_bf16_products() ? rounded(value) : double{value};
 }
 
 TEST(GemmBf16, EqualsDoublePrecisionOverRoundedValues) {

@@ -1,14 +1,14 @@
-// Products whose inputs are rounded to bfloat16 (ProductLibrary::bfloat16()), or to three numbers
+// Products whose inputs are rounded to bfloat16 (ProductMethod::bfloat16()), or to three numbers
 // of it (bfloat16x3()), against double precision: those of this processor, and those of AVX-512
 // BF16 and of AMX over emulated instructions. Where the processor or the loaded kernels have no
 // AVX-512 BF16, those of this processor multiply in float32.
 
 #include "core/thread_pool.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/bfloat16.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
-#include "kernels/products/product_library.h"
-#include "kernels/products/rounded_products.h"
+#include "kernels/products/product_method.h"
 #include "tests/kernels/amx/emulated_products.h"
 #include "tests/kernels/reference_values.h"
 
@@ -90,9 +90,9 @@ std::string name_of(By by) {
                                "EmulatedAmxInThree"};
   return names[static_cast<int>(by)];
 }
-const RoundedProducts* products_of(By by) {
+const Bf16Products* products_of(By by) {
   switch (by) {
-    case By::processor: return &rounded_products();
+    case By::processor: return &bf16_products();
     case By::emulated_pairs: return emulated_pair_products();
     case By::emulated_amx: return emulated_amx_products();
     case By::processor_in_three: return amx_split_products();
@@ -105,24 +105,24 @@ class GemmRounded : public testing::TestWithParam<By> {
  protected:
   void SetUp() override {
     if (GetParam() == By::processor) return;
-    const RoundedProducts* const found = products_of(GetParam());
+    const Bf16Products* const found = products_of(GetParam());
     // They read panels of 32 columns.
     if (!found || packed_panel() != 32)
       GTEST_SKIP() << "needs a processor and kernels with "
                    << (GetParam() == By::processor_in_three ? "AMX" : "AVX-512");
-    products_ = std::make_unique<ProductLibrary>(*found);
+    products_ = std::make_unique<ProductMethod>(*found);
   }
-  const ProductLibrary* products() const {
-    return products_ ? products_.get() : &ProductLibrary::bfloat16();
+  const ProductMethod* products() const {
+    return products_ ? products_.get() : &ProductMethod::bfloat16();
   }
-  int parts() const { return products()->rounded_products()->parts; }
+  int parts() const { return products()->bf16_products()->parts; }
   // Some emulations are slow.
   bool is_slow() const {
     return GetParam() == By::emulated_amx_in_three || GetParam() == By::emulated_pairs;
   }
 
  private:
-  std::unique_ptr<ProductLibrary> products_;
+  std::unique_ptr<ProductMethod> products_;
 };
 
 INSTANTIATE_TEST_SUITE_P(, GemmRounded,
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(, GemmRounded,
 
 // CTest looks for this text in kernels.pairs, whose other tests would test float32 tiles.
 TEST(PairInstructions, AreThoseOfThisProcessor) {
-  if (!rounded_products().is_native) GTEST_SKIP() << "this processor has no AVX-512 BF16";
+  if (!bf16_products().is_native) GTEST_SKIP() << "this processor has no AVX-512 BF16";
 }
 
 TEST_P(GemmRounded, EqualsDoublePrecisionInEveryForm) {
@@ -233,16 +233,16 @@ TEST_P(GemmRounded, KeepsTheRangeOfFloat32) {
 class GemmInThreeParts : public testing::Test {
  protected:
   void SetUp() override {
-    const RoundedProducts* const split =
+    const Bf16Products* const split =
         amx_split_products() ? amx_split_products() : emulated_amx_split_products();
     if (!split || packed_panel() != 32) GTEST_SKIP() << "needs AVX-512";
-    library_ = std::make_unique<ProductLibrary>(*split);
+    library_ = std::make_unique<ProductMethod>(*split);
   }
   Cpu cpu(bool in_three) { return {&pool_, in_three ? library_.get() : nullptr}; }
 
  private:
   ThreadPool pool_{1};
-  std::unique_ptr<ProductLibrary> library_;
+  std::unique_ptr<ProductMethod> library_;
 };
 
 // Beside the errors of a chain of multiply-adds in float32.

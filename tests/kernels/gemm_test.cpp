@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
-#include "kernels/products/product_library.h"
+#include "kernels/products/product_method.h"
 #include "tests/kernels/reference_values.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64
 const std::int64_t sizes[] = {1, 3, 31, 33, 257};
 
 // Tests gemm() with odd sizes and leading dimensions, all transpositions and both values of beta.
-void expect_every_form(const ProductLibrary* library) {
+void expect_every_form(const ProductMethod* library) {
   for (int threads : {1, 2, 3}) {
     ThreadPool pool(threads);
     const Cpu cpu{&pool, library};
@@ -91,7 +91,7 @@ TEST(Gemm, FewRowsAndALargeBEqualDoublePrecision) {
 
 TEST(Gemm, TheLibraryEqualsDoublePrecisionInEveryForm) {
   std::string why;
-  const ProductLibrary* const library = ProductLibrary::open(&why);
+  const ProductMethod* const library = ProductMethod::open(&why);
   if (!library) GTEST_SKIP() << why;
   EXPECT_TRUE(library->name().starts_with("oneDNN ")) << library->name();
   expect_every_form(library);

@@ -1,6 +1,6 @@
 #include "core/thread_pool.h"
 #include "kernels/products/gemm.h"
-#include "kernels/products/product_library.h"
+#include "kernels/products/product_method.h"
 #include "tests/kernels/guarded_memory.h"
 
 #include <atomic>
@@ -24,7 +24,7 @@ void handle(int) {
 
 // Products under a timer that interrupts them; the buffers of each are freed, so that a corrupt
 // heap ends the process. Status 0: every value is right.
-int interrupted_products(const ProductLibrary& library) {
+int interrupted_products(const ProductMethod& library) {
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
@@ -47,9 +47,9 @@ int interrupted_products(const ProductLibrary& library) {
   return right && handled > 100 ? 0 : 1;
 }
 
-TEST(ProductLibrary, SurvivesSignals) {
+TEST(ProductMethod, SurvivesSignals) {
   std::string why;
-  const ProductLibrary* const library = ProductLibrary::open(&why);
+  const ProductMethod* const library = ProductMethod::open(&why);
   if (!library) GTEST_SKIP() << why;
   EXPECT_EXIT(std::_Exit(interrupted_products(*library)), testing::ExitedWithCode(0), "");
 }

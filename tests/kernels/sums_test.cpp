@@ -3,7 +3,7 @@
 #include "core/thread_pool.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
-#include "kernels/products/product_library.h"
+#include "kernels/products/product_method.h"
 #include "tests/kernels/random_floats.h"
 
 #include <cmath>
@@ -61,7 +61,7 @@ Floats product_by_roundings(std::int64_t m, std::int64_t n, std::int64_t k, cons
 TEST(SeparateProducts, RoundEachMultiplicationAndEachAddition) {
   for (const int threads : {1, 2}) {
     ThreadPool pool(threads);
-    const Cpu cpu{&pool, &ProductLibrary::separate()};
+    const Cpu cpu{&pool, &ProductMethod::separate()};
     for (const std::int64_t m : {1, 4, 5, 17})
       for (const std::int64_t n : {1, 8, 33, 65})
         for (const std::int64_t k : {1, 256, 300}) {
@@ -88,7 +88,7 @@ TEST(SeparateProducts, RoundEachMultiplicationAndEachAddition) {
 
 TEST(SeparateProducts, OfBlocksAreThoseOfEachBlock) {
   ThreadPool pool(2);
-  const Cpu cpu{&pool, &ProductLibrary::separate()};
+  const Cpu cpu{&pool, &ProductMethod::separate()};
   const BlockDiagonal d{3, 2, 20, 33, 70};
   const std::int64_t rows = 5, in = d.groups * d.k, out = d.groups * d.planes * d.n;
   const Floats x = random_floats(rows * in, 1), w = random_floats(in * d.ld, 2);

@@ -3,7 +3,7 @@ if(NMT_SANITIZE)
   set_source_files_properties(kernels/unit_test.cpp autograd/probe_test.cpp PROPERTIES COMPILE_OPTIONS -O0
                               SKIP_PRECOMPILE_HEADERS ON)
 endif()
-set_source_files_properties(kernels/matrix_unit_test.cpp autograd/matrix_op_rows.cpp PROPERTIES COMPILE_OPTIONS -fopenmp-simd SKIP_PRECOMPILE_HEADERS ON)
+set_source_files_properties(kernels/matrix_state_unit_test.cpp autograd/matrix_op_rows.cpp PROPERTIES COMPILE_OPTIONS -fopenmp-simd SKIP_PRECOMPILE_HEADERS ON)
 
 # Kernels over emulated instructions of AMX and AVX-512 BF16. Without -fexpensive-optimizations, g++ leaves the upper halves of
 # vectors in use when it calls SSE code, which makes the emulation 20 times slower; -O2 takes five times as long to compile.

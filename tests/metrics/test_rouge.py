@@ -18,7 +18,7 @@ except ImportError:
     if os.environ.get("NMT_TEST_PYTHON"):
         print("skipped: rouge-score cannot be imported")
         sys.exit(77)
-    made = subprocess.run([ROOT / "scripts/bench/score.sh", "--python"], capture_output=True, text=True)
+    made = subprocess.run([ROOT / "scripts/bench/quality/score.sh", "--python"], capture_output=True, text=True)
     if made.returncode != 0:
         print("skipped: rouge-score cannot be installed:", made.stderr.strip())
         sys.exit(77)

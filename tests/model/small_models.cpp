@@ -95,7 +95,7 @@ std::vector<ModelSpec> specs() {
     all.push_back(small("deep", unit));
     all.back().context_aware = true;
   }
-  for (const kernels::Unit& unit : kernels::matrix_units())
+  for (const kernels::Unit& unit : kernels::matrix_state_units())
     for (const Architecture& architecture : architectures()) {
       const std::string type(architecture.name());
       if (type == "deep") continue;  // above

@@ -110,7 +110,7 @@ class TranslateCalls : public testing::Test {
   }
   Limits limits = some();
   int status(const std::string& body) {
-    return status_of([&] { TranslateCall(RequestFields(json(body)), models, limits); });
+    return status_of([&] { TranslateCall(RequestFields(json(body)), models, limits, true); });
   }
 };
 
@@ -118,7 +118,7 @@ TEST_F(TranslateCalls, EachTextIsADocument) {
   const TranslateCall call(
       RequestFields(json(R"({"q": ["A man sat. He slept.", "", "It was late.\n\nIt rained."],
                              "source": "en", "target": "de"})")),
-      models, limits);
+      models, limits, true);
   EXPECT_EQ(call.sentences().size(), 4u);
   EXPECT_EQ(call.documents(), (std::vector<std::size_t>{0, 0, 2, 2}));
 }
@@ -144,7 +144,9 @@ TEST_F(TranslateCalls, LimitsAndLanguages) {
 
 TEST_F(TranslateCalls, ShapesOfAnswers) {
   const auto response = [&](const std::string& body, std::vector<serve::Hypotheses> translations) {
-    return TranslateCall(RequestFields(json(body)), models, limits).response(translations).dump();
+    return TranslateCall(RequestFields(json(body)), models, limits, true)
+        .response(translations)
+        .dump();
   };
   EXPECT_EQ(response(R"({"q": "Aa. Bb.", "source": "en", "target": "de"})", {{"X."}, {"Y."}}),
             R"({"translatedText":"X. Y."})");

@@ -23,7 +23,7 @@ DETECTED = {"confidence": NUMBER, "language": str}
 LANGUAGE = {"code": str, "name": str}
 ERROR = {"error": str}
 SETTINGS = {"alternativesLimit": int, "apiKeys": bool, "charLimit": int, "filesTranslation": bool, "frontendTimeout": int, "keyRequired": bool,
-            "language": {"source": LANGUAGE, "target": LANGUAGE}, "suggestions": bool, "supportedFilesFormat": [str]}
+            "language": {"source": LANGUAGE, "target": LANGUAGE}, "suggestions": bool, "supportedFilesFormat": [str], "textsLimit": int}
 TEXT = "This is surely a long English sentence ."
 
 

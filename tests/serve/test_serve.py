@@ -62,7 +62,7 @@ class Serve(WithModels):
         settings = json.loads(body)
         self.assertEqual((status, set(settings)), (200, {
             "alternativesLimit", "apiKeys", "charLimit", "filesTranslation", "frontendTimeout", "keyRequired", "language",
-            "suggestions", "supportedFilesFormat"}))
+            "suggestions", "supportedFilesFormat", "textsLimit"}))
         self.assertEqual(settings["alternativesLimit"], 3)
         self.assertEqual(settings["language"]["source"], {"code": "de", "name": "German"})
 

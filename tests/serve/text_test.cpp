@@ -1,17 +1,22 @@
 #include "core/rng.h"
 #include "serve/document.h"
 #include "serve/html.h"
+#include "serve/html_text.h"
 #include "serve/languages.h"
 #include "serve/model_map.h"
+#include "serve/model_version.h"
 #include "serve/sentences.h"
 
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace nmt::serve {
 namespace {
@@ -98,6 +103,7 @@ TEST(Html, TagsAreNoText) {
             (Lines{"Hi ", "you", "!", "x"}));
   EXPECT_EQ(html_texts("<div><div><p>a</p></div>b<span>c</span></div>"), (Lines{"a", "b", "c"}));
   EXPECT_EQ(html_texts("<!DOCTYPE html><?xml?><![CDATA[<p>]]>t"), (Lines{"t"}));
+  EXPECT_EQ(html_texts("a<!-- x --!>b<!-- -- > --->c<!----d"), (Lines{"a", "b", "c"}));
 }
 
 TEST(Html, WhatNoReaderSeesIsNoText) {
@@ -209,6 +215,21 @@ TEST(Document, MarkedSpansStayWhole) {
   EXPECT_EQ(document.sentences(), (Lines{"See <keep>A. B! \nC?</keep> now.", "Then."}));
   EXPECT_EQ(Document("a <keep> b. C.", TextFormat::text, "en", 500).sentences(),
             (Lines{"a <keep> b.", "C."}));
+  EXPECT_EQ(Document("See <keep>A. B!</keep> now.", TextFormat::text, "en", 500, false).sentences(),
+            (Lines{"See <keep>A.", "B!", "</keep> now."}));
+}
+
+// A part that closes one span and opens the next one would otherwise join the whole text.
+TEST(Document, ChainsOfMarkedSpansAreSentencesOfBoundedLength) {
+  std::string text = "<keep>A. ";
+  for (int i = 0; i < 1000; ++i) text += "B</keep> girl <keep>A. ";
+  text += "B</keep>";
+  const Document document(text, TextFormat::text, "en", 100);
+  EXPECT_GT(document.sentences().size(), 100u);
+  for (const std::string& sentence : document.sentences()) EXPECT_LT(sentence.size(), 150u);
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  EXPECT_EQ(upper(document), text);
 }
 
 TEST(Document, AlternativesFallBackToTheBest) {
@@ -297,6 +318,43 @@ TEST(ModelMap, RoutesGoThroughOneMoreLanguageAtMost) {
   EXPECT_EQ(map.languages(), (Lines{"de", "en", "es", "fr"}));
   EXPECT_EQ(map.sources(), (Lines{"de", "en", "fr"}));
   EXPECT_EQ(map.targets("de"), (Lines{"de", "en", "fr"}));
+  EXPECT_EQ(map.targets("es"), Lines{"es"});
+  EXPECT_EQ(map.targets("xx"), Lines{});
+}
+
+TEST(ModelMap, TargetsAreThoseOfRoutes) {
+  const ModelMap map({{0, {"a", "b"}, ""},
+                      {1, {"b", "c"}, ""},
+                      {2, {"c", "a"}, ""},
+                      {3, {"c", "d"}, ""},
+                      {4, {"d", "e"}, ""}});
+  for (const std::string& source : map.languages()) {
+    Lines routed;
+    for (const std::string& target : map.languages())
+      if (target == source || !map.route(source, target).empty()) routed.push_back(target);
+    EXPECT_EQ(map.targets(source), routed) << source;
+  }
+}
+
+TEST(ModelVersion, NoticesFilesOfTheSameSize) {
+  namespace fs = std::filesystem;
+  const fs::path folder = testing::TempDir() + "nmt_version_" + std::to_string(::getpid());
+  fs::create_directories(folder);
+  const auto write = [&](const char* name) { std::ofstream(folder / name) << "x"; };
+  write("config.json");
+  std::string before = version_of(folder.string());
+  for (const char* name : {"shortlist.bin", "model.safetensors", "a.spm"}) {
+    write(name);
+    const std::string added = version_of(folder.string());
+    EXPECT_NE(added, before) << name;
+    fs::last_write_time(folder / name,
+                        fs::last_write_time(folder / name) + std::chrono::seconds(1));
+    before = version_of(folder.string());
+    EXPECT_NE(added, before) << name;
+  }
+  write(".tmp-model-1-0");
+  EXPECT_EQ(version_of(folder.string()), before);
+  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -4,11 +4,14 @@
 #include "tasks/classification/classifier.h"
 #include "tasks/classification/error_rate.h"
 #include "tasks/classification/labeled_corpus.h"
+#include "tasks/finite_scores.h"
 #include "tests/support/engine.h"
 #include "tests/support/reference.h"
 #include "text/vocabulary/word_vocabulary.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -161,6 +164,15 @@ TEST(Classification, TextsDoNotSeeTheirNeighbors) {
     }
     EXPECT_NEAR(classifier.evaluate(batch_of(texts, right)).cross_entropy, sum, 1e-5 * sum);
   }
+}
+
+TEST(Classification, ScoresThatAreNotFiniteAreErrors) {
+  test::Engine engine(1);
+  Classifier classifier(small("gru"), symbols, labels, engine.context, 3);
+  for (Parameter& parameter : classifier.parameters().all())
+    std::fill_n(parameter.value.f32(), parameter.value.elements(),
+                std::numeric_limits<float>::infinity());
+  EXPECT_THROW(classifier.classify(batch_of(texts, {})), LabelScoreNotFinite);
 }
 
 TEST(LabeledCorpus, EncodesTextsAndPairs) {

@@ -1,6 +1,7 @@
 #include "core/error.h"
 #include "kernels/softmax_loss.h"
 #include "nn/unit_registry.h"
+#include "tasks/finite_scores.h"
 #include "tasks/tagging/tagged_corpus.h"
 #include "tasks/tagging/tagger.h"
 #include "tasks/tagging/viterbi.h"
@@ -145,6 +146,18 @@ TEST(Tagging, SentencesDoNotSeeTheirNeighbors) {
       sum += tagger.evaluate(one).cross_entropy;
     }
     EXPECT_NEAR(tagger.evaluate(setup.batch).cross_entropy, sum, 1e-5 * sum) << name_of(spec);
+  }
+}
+
+TEST(Tagging, ScoresThatAreNotFiniteAreErrors) {
+  for (const ModelSpec& spec : specs()) {
+    test::Engine engine(1);
+    const Example setup(engine.rng);
+    Tagger tagger(spec, setup.vocabulary.size(), labels, setup.forms, engine.context, 3);
+    for (Parameter& parameter : tagger.parameters().all())
+      std::fill_n(parameter.value.f32(), parameter.value.elements(),
+                  std::numeric_limits<float>::quiet_NaN());
+    EXPECT_THROW(tagger.tag(setup.batch), LabelScoreNotFinite) << name_of(spec);
   }
 }
 

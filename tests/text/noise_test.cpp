@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -140,6 +141,16 @@ TEST(Noise, ATypoIsOneEdit) {
                 can ? 5 * std::sqrt(lines * share * (1 - share)) : 0)
         << before[i];
   }
+}
+
+TEST(Noise, TyposOfAMillionWordsAreQuick) {
+  std::u32string text;
+  for (int i = 0; i < 1'000'000; ++i) text += U"words ";
+  Rng rng(1);
+  const std::clock_t start = std::clock();  // CPU time, which other processes do not affect
+  EXPECT_TRUE(add_typos(text, rng));
+  EXPECT_LT(std::clock() - start, 10 * CLOCKS_PER_SEC);
+  EXPECT_NEAR(static_cast<double>(text.size()), 6e6, 1e5);
 }
 
 TEST(Noise, LinesWithoutWordsHaveNoTypo) {

@@ -43,7 +43,7 @@ class BenchTest(unittest.TestCase):
             self.assertGreaterEqual(row["real_time"], 0, row["name"])
         lines = len(re.findall(r"^NMT_UNIT\(", UNITS.read_text(), re.M))
         self.assertEqual(sum(row["table"] == "recurrences" for row in self.rows), 2 * lines, "forward and backward of every line of units.def")
-        matrix = len(re.findall(r"^NMT_MATRIX_UNIT\(", UNITS.read_text(), re.M))
+        matrix = len(re.findall(r"^NMT_MATRIX_STATE_UNIT\(", UNITS.read_text(), re.M))
         self.assertEqual(sum(row["table"] == "matrix-states" for row in self.rows), 6 * matrix, "both passes of a batch, of a document, and of one head")
 
     def test_head_says_where(self):

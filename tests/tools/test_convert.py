@@ -154,7 +154,9 @@ class Conversions(unittest.TestCase):
             self.assertEqual(score.returncode, 0, score.stderr.decode())
             self.assertEqual(score.stdout, run("nmt-score", "--quiet", "-m", self.model, "--precision", precision, "-t", self.home / "check.en",
                                                self.home / "check.de").stdout)
-            self.translate(self.model, out)  # an ensemble, each as it is
+            # An ensemble, each as it is, by any number of workers.
+            together = self.translate(self.model, out, "--workers", "1")
+            self.assertEqual(self.translate(self.model, out, "--workers", "3", "--mini-batch", "2"), together)
             self.refused(2, "nmt-average", out, self.home / "nothing", says=(precision, "float32"))
             self.refused(2, "nmt-convert", out, self.home / "nothing", says=(precision, out))
             self.refused(2, "nmt-train", self.home / "train.en", self.home / "train.de", "--model", out, says=(precision,))
@@ -204,6 +206,10 @@ class Conversions(unittest.TestCase):
         self.refused(3, "nmt-convert", self.model, self.home / "nothing", "--check", self.home / "check.en", self.home / "short.de", says=("30", "1"))
         self.refused(2, "nmt-convert", self.model, self.home / "nothing", "--check", self.home / "check.en", says=("reference",))
         self.refused(2, "nmt-convert", self.model, self.home / "nothing", *self.check, "--no-check", says=("no-check",))
+        (self.home / "long.en").write_text("the dog\n" * 5 + "the dog " * 1000 + "\n")
+        (self.home / "long.de").write_text("ein Hund\n" * 6)
+        said = self.convert(self.model, self.home / "cropped", "--check", self.home / "long.en", self.home / "long.de", "--tolerance", "100")
+        self.assertNotIn("--max-length", said)
         self.refused(2, "nmt-convert", self.model, self.home / "nothing", "--precision", "int4", says=("int4", "int8"))
         self.refused(2, "nmt-convert", self.home / "nowhere", self.home / "nothing", says=("nowhere",))
         self.assertFalse((self.home / "nothing").exists())

@@ -305,9 +305,9 @@ class ExplainTest(unittest.TestCase):
         self.check_attention(data, 1)
 
     def test_figures(self):
-        """scripts/bench/draw_gates.py: every figure is an SVG with the numbers of the JSON; bad input is one line."""
+        """scripts/bench/units/draw_gates.py: every figure is an SVG with the numbers of the JSON; bad input is one line."""
         self.explain("lrn", *LRN)
-        draw = [sys.executable, ROOT / "scripts/bench/draw_gates.py"]
+        draw = [sys.executable, ROOT / "scripts/bench/units/draw_gates.py"]
         numbers, svg = self.root / "lrn.json", self.root / "figure.svg"
         for figure, files, options, lines in (("surface", [], [], 6), ("positions", [numbers], ["--at-least", "1"], 2), ("memory", [numbers], ["--line", "4"], None),
                                               ("strongest", [numbers], [], 0), ("gradients", [numbers], [], 1)):

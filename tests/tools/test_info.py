@@ -78,10 +78,10 @@ class InfoTest(unittest.TestCase):
 
     def test_totals_of_the_group_paper(self):
         # GROUP paper, table 2: 6.0M dense and 2.7M with 16 groups. What is counted is not said; here all but tables and softmax, by hand.
-        # Totals of ours as docs/reference/models.md prints them.
+        # Totals of ours as docs/benchmarks/parameters.md prints them.
         d = 256
         lstm = lambda m, n, k=1: 4 * (n * (m + n) // k + n)
-        page = (ROOT / "docs/reference/models.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs/benchmarks/parameters.md").read_text(encoding="utf-8")
         ours = {1: 6_169_344, 2: 4_334_336, 4: 3_416_832, 8: 2_958_080, 16: 2_728_704}
         self.assertIn("| `nmt-info` | " + " | ".join(f"{total:,}" for total in ours.values()) + " |", page)
         papers = {1: 6.0, 16: 2.7}
@@ -131,7 +131,7 @@ class InfoTest(unittest.TestCase):
     LRN_TASKS = {"lstm": (245, 227, 22), "gru": (192, 176, 17), "atr": (87, 74, 9), "sru": (161, 194, 13), "lrn": (129, 151, 11)}
 
     def page(self):
-        return (ROOT / "docs/reference/models.md").read_text(encoding="utf-8")
+        return (ROOT / "docs/benchmarks/parameters.md").read_text(encoding="utf-8")
 
     def parts(self, *args):
         return {name: part["parameters"] for name, part in json.loads(run("--json", *args).stdout)["parameters"]["components"].items()}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/bench/memory_length.py: a unit that remembers, the same without training, and bad input.
+"""Tests of scripts/bench/units/memory_length.py: a unit that remembers, the same without training, and bad input.
 Usage: test_memory_length.py BIN_DIR"""
 import os
 import pathlib
@@ -10,7 +10,7 @@ import unittest
 import xml.etree.ElementTree
 
 BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/bench/memory_length.py"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/bench/units/memory_length.py"
 
 
 def run(*args):

@@ -1,7 +1,7 @@
-// Training with inputs of products rounded to bfloat16 (kernels::ProductLibrary::bfloat16()), or to
+// Training with inputs of products rounded to bfloat16 (kernels::ProductMethod::bfloat16()), or to
 // three numbers of it (bfloat16x3()), against training in float32.
 
-#include "kernels/products/product_library.h"
+#include "kernels/products/product_method.h"
 #include "model/model.h"
 #include "tests/support/engine.h"
 #include "train/optimization/optimizer.h"
@@ -22,7 +22,7 @@ constexpr int vocabulary = 40, steps = 6;
 
 struct Mixed : test::Engine {
   explicit Mixed(bool bfloat16) : Engine(1) {
-    if (bfloat16) context.cpu.products = &kernels::ProductLibrary::bfloat16();
+    if (bfloat16) context.cpu.products = &kernels::ProductMethod::bfloat16();
   }
 };
 
@@ -154,7 +154,7 @@ TEST(MixedPrecision, GradientsOfWholeModelsAreThoseOfFloat32) {
 }
 
 TEST(MixedPrecision, GradientsOfThreeNumbersHaveThePrecisionOfFloat32) {
-  const kernels::ProductLibrary* const split = kernels::ProductLibrary::bfloat16x3();
+  const kernels::ProductMethod* const split = kernels::ProductMethod::bfloat16x3();
   if (!split) GTEST_SKIP() << "needs AMX";
   for (const ModelSpec& spec : all_models()) {
     SCOPED_TRACE(std::string(name_of(spec.type)) + " " + spec.enc_cell);

@@ -192,7 +192,7 @@ struct CountingValidator : Validator {
 struct Rank {
   Rank(const TrainSpec& spec, const ModelSpec& model_spec, Meeting& meeting, int rank,
        std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now(),
-       const std::string& measured_otherwise = "")
+       const std::string& changed_metric_options = "")
       : communicator(meeting, rank),
         store(communicator, rank == 0 ? &kept : nullptr),
         shared(communicator, rank == 0 ? &validator : nullptr),
@@ -205,7 +205,7 @@ struct Rank {
         reporter(rank == 0 ? testing::TempDir() + "parallel_test.jsonl" : ""),
         trainer(spec, {model, source, &shared, store, reporter, heartbeat, "c", "d", "", started,
                        communicator, StopRequest([this] { return validator.stop; }), "", "", false,
-                       measured_otherwise}) {}
+                       changed_metric_options}) {}
   std::vector<float> weights() {
     std::vector<float> all;
     for (Parameter& p : model.parameters().all())

@@ -112,6 +112,7 @@ TEST(Reporter, TakesBackWhatWillBeComputedAgain) {
     reporter.display(f);
     reporter.validation(f.progress, {{"bleu", 1, true}}, true, 0, 10, 3.5);
     reporter.event("skipped", f.progress, "because", true);
+    reporter.event("average", f.progress, "begins");
   }
   std::ofstream(path, std::ios::app) << R"({"event":"display","upda)";
   {

@@ -24,10 +24,10 @@ TEST(StopRules, TheFirstRuleThatHoldsIsNamed) {
   EXPECT_EQ(why(119), "");
   EXPECT_EQ(why(120), "2.00 of 2.00 minutes (max-minutes)");
   EXPECT_EQ(why(90, 29.9), "");
-  EXPECT_EQ(why(90, 30), "1.50 of 2.00 minutes (max-minutes)");
+  EXPECT_EQ(why(90, 30), "1.50 of 2.00 minutes, with 30.0 s to validate and save (max-minutes)");
   spec.max_minutes = 12;
-  EXPECT_EQ(why(597, 123), "9.95 of 12.0 minutes (max-minutes)");
-  EXPECT_EQ(why(600, 120), "10.0 of 12.0 minutes (max-minutes)");
+  EXPECT_EQ(why(597, 123), "9.95 of 12.0 minutes, with 123.0 s to validate and save (max-minutes)");
+  EXPECT_EQ(why(600, 120), "10.0 of 12.0 minutes, with 120.0 s to validate and save (max-minutes)");
   spec.max_minutes = 2;
   state.stalled = 3;
   EXPECT_EQ(why(120), "3 validations without a better bleu (early-stopping)");

@@ -111,7 +111,7 @@ class FakeValidator : public Validator {
       interrupted();
       throw Interrupted{};
     }
-    std::this_thread::sleep_for(takes);
+    std::this_thread::sleep_for(at.size() == 1 ? takes : then_takes.value_or(takes));
     const std::size_t i = std::min(at.size(), values_.size()) - 1;
     return {{"bleu", values_[i], higher_is_better_}, {"cross-entropy", 1, false}};
   }
@@ -120,6 +120,7 @@ class FakeValidator : public Validator {
   std::function<void()> interrupted;   // asks to stop; then validate() throws
   std::int64_t interrupted_at = 1;     // call of validate() from which it is asked
   std::chrono::milliseconds takes{0};  // a validation
+  std::optional<std::chrono::milliseconds> then_takes = std::nullopt;  // those after the first
   int dry_runs = 0;
 
  private:
@@ -138,12 +139,13 @@ struct CountingModel : Model {
 struct Training {
   explicit Training(const TrainSpec& spec, FakeStore& store_used, Validator* validator = nullptr,
                     const std::string& corpus = "c", const std::string& development = "d",
-                    const std::string& measured_otherwise = "")
+                    const std::string& changed_metric_options = "")
       : store(store_used),
         model(model_spec(), vocabulary, vocabulary, engine.context, 1),
-        trainer(spec, {model, source, validator, store, reporter, heartbeat, corpus, development,
-                       "after: 40u", std::chrono::steady_clock::now(), alone(),
-                       StopRequest([this] { return stop; }), "", "", false, measured_otherwise}) {}
+        trainer(spec,
+                {model, source, validator, store, reporter, heartbeat, corpus, development,
+                 "after: 40u", std::chrono::steady_clock::now(), alone(),
+                 StopRequest([this] { return stop; }), "", "", false, changed_metric_options}) {}
   static ModelSpec model_spec() {
     ModelSpec spec;
     spec.type = ModelType::rnnsearch;

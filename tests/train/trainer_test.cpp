@@ -179,13 +179,13 @@ TEST_F(TrainerTest, OtherBatchesOfTheSameTextKeepTheEpochs) {
 
 TEST(TrainingState, TextHashesOfOlderVersionsAreThoseOfNow) {
   TrainingState state;
-  state.corpus = "old batches";
+  state.batching_hash = "old batches";
   state.update_text_hash("older", "new others");
-  EXPECT_EQ(state.corpus, "old batches");
+  EXPECT_EQ(state.batching_hash, "old batches");
   state.update_text_hash("old", "new others");
-  EXPECT_EQ(state.corpus, "new batches");
+  EXPECT_EQ(state.batching_hash, "new batches");
   state.update_text_hash("", "new");
-  EXPECT_EQ(state.corpus, "new batches");
+  EXPECT_EQ(state.batching_hash, "new batches");
 }
 
 TEST(TrainingState, SurvivesJson) {

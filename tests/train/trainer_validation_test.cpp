@@ -165,6 +165,36 @@ TEST_F(TrainerTest, ATrainingThatMaxMinutesEndedIsOver) {
     const TrainingState saved = TrainingState::from_json(*store.text, "x");
     EXPECT_LT(saved.seconds, 1);
     EXPECT_GE(saved.seconds + saved.validation_seconds, 1);
+    // A second save of the same update keeps it the best.
+    if (values.size() > 1) {
+      EXPECT_EQ(store.best_updates.back(), store.updates.back());
+    }
+    Training again(spec, store, &validator);
+    EXPECT_TRUE(again.trainer.resume());
+    EXPECT_NE(again.trainer.finished_on_all_ranks(), "");
+  }
+  // The last validation is shorter than those before, whose time has ended the training.
+  {
+    store = FakeStore();
+    FakeValidator validator({1, 2});
+    validator.takes = std::chrono::milliseconds(600);
+    validator.then_takes = std::chrono::milliseconds(1);
+    spec.valid_freq = "1000000u";
+    spec.after = "1u";
+    spec.max_minutes = 0;
+    {
+      Training first(spec, store, &validator);
+      EXPECT_EQ(first(), ExitStatus::ok);
+    }
+    spec.after = "";
+    spec.max_minutes = 1.5 / 60;
+    {
+      Training second(spec, store, &validator);
+      EXPECT_TRUE(second.trainer.resume());
+      EXPECT_EQ(second(), ExitStatus::ok);
+    }
+    const TrainingState saved = TrainingState::from_json(*store.text, "x");
+    EXPECT_GT(saved.progress.updates, 1);
     Training again(spec, store, &validator);
     EXPECT_TRUE(again.trainer.resume());
     EXPECT_NE(again.trainer.finished_on_all_ranks(), "");

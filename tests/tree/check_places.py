@@ -36,7 +36,7 @@ def named_elsewhere(texts, names, allowed, what):
 
 def unit_errors(root, texts):
     table = text_of(root, "src/units/units.def")
-    units = set(re.findall(r'^NMT_(?:MATRIX_)?UNIT\("(\w+)"', table, re.M))
+    units = set(re.findall(r'^NMT_(?:MATRIX_STATE_)?UNIT\("(\w+)"', table, re.M))
     headers = {pathlib.PurePosixPath(name).stem for name in texts
                if re.fullmatch(r"src/units/(?:matrix/)?\w+\.h", name)} - {"step", "matrix_state"}
     if not units:

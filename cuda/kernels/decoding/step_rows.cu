@@ -11,9 +11,9 @@ namespace {
 
 using namespace nmt::cuda;
 
-constexpr std::size_t most_matrices = 16;  // of a launch
+constexpr std::size_t max_matrices = 16;  // of a launch
 struct Matrices {
-  RowsOfMatrix of[most_matrices];
+  RowsOfMatrix of[max_matrices];
 };
 
 // The blocks of row y of the grid copy rows of matrix y.
@@ -54,8 +54,8 @@ Matrices at_once(std::span<const RowsOfMatrix> matrices) {
 void gather_rows_of_each(const Cuda& cuda, std::int64_t rows, const std::int32_t* ids,
                          std::span<const RowsOfMatrix> matrices) {
   constexpr unsigned threads = 256;
-  for (; !matrices.empty(); matrices = matrices.subspan(std::min(matrices.size(), most_matrices))) {
-    const auto some = matrices.first(std::min(matrices.size(), most_matrices));
+  for (; !matrices.empty(); matrices = matrices.subspan(std::min(matrices.size(), max_matrices))) {
+    const auto some = matrices.first(std::min(matrices.size(), max_matrices));
     std::int64_t widest = 0;
     bool four = true;
     for (const RowsOfMatrix& m : some) {
@@ -72,8 +72,8 @@ void gather_rows_of_each(const Cuda& cuda, std::int64_t rows, const std::int32_t
 void join_columns(const Cuda& cuda, std::int64_t rows, std::span<const RowsOfMatrix> matrices,
                   float* y, Bfloat16* rounded) {
   constexpr unsigned threads = 256;
-  NMT_CHECK(matrices.size() <= most_matrices, "{} matrices side by side, at most {} are possible",
-            matrices.size(), most_matrices);
+  NMT_CHECK(matrices.size() <= max_matrices, "{} matrices side by side, at most {} are possible",
+            matrices.size(), max_matrices);
   std::int64_t width = 0;
   bool four = true;
   for (const RowsOfMatrix& m : matrices) {

@@ -4,7 +4,7 @@
 // transition.cu and conditional.cu are built from it.
 
 #include "cuda/kernels/recurrent/unit.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 #include "kernels/recurrent/recurrence.h"
 
 namespace nmt::cuda {

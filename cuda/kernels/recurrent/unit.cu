@@ -13,7 +13,7 @@ constexpr unsigned threads = channel_threads;
 template <class U>
 constexpr bool takes_all_steps = U::recurrents + U::late == 0;
 template <class U>
-constexpr int least_blocks = takes_all_steps<U> ? channel_blocks : 1;
+constexpr int min_blocks = takes_all_steps<U> ? channel_blocks : 1;
 
 // Steps whose loads are in flight while a thread computes.
 template <class U>
@@ -74,7 +74,7 @@ __device__ __forceinline__ void forward_step(const UnitSteps& a, std::int64_t n)
 }
 
 template <class U>
-__global__ void __launch_bounds__(threads, least_blocks<U>) forward_kernel(UnitSteps a) {
+__global__ void __launch_bounds__(threads, min_blocks<U>) forward_kernel(UnitSteps a) {
   const std::int64_t n = grid_index();
   if (n >= a.rows * a.width) return;
   if constexpr (takes_all_steps<U>)
@@ -173,7 +173,7 @@ __device__ __forceinline__ void backward_step(const UnitSteps& a, const UnitStep
 }
 
 template <class U>
-__global__ void __launch_bounds__(threads, least_blocks<U>)
+__global__ void __launch_bounds__(threads, min_blocks<U>)
     backward_kernel(UnitSteps a, UnitStepsGradient g) {
   const std::int64_t n = grid_index();
   if (n >= a.rows * a.width) return;

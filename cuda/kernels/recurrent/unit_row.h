@@ -129,7 +129,7 @@ class Completion {
   Kept<planes> add_, gain_, norm_bias_;
 };
 
-/// Turns the gradient of the unit's input into that of the product (equation: layer_norm.cu).
+/// Turns the gradient of the unit's input into that of the product (equation: norm_rows.h).
 template <int planes>
 class GradientCompletion {
  public:

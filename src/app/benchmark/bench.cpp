@@ -30,7 +30,7 @@ Case::Case(Bench& bench, Result& result)
       arena_(bench.compute().new_arena()),
       context_(bench.compute().context(*arena_)),
       training_(bench.compute().training_context(*arena_, bench.products())) {
-  if (!kernels::rounded_products(training_.cpu)) context_.cpu.products = bench.products();
+  if (!kernels::bf16_products(training_.cpu)) context_.cpu.products = bench.products();
 }
 
 bool Case::quick() const {
@@ -105,8 +105,8 @@ double Case::time_erased(Function body, void* context) {
   return result_.seconds;
 }
 
-Bench::Bench(const BenchmarkSpec& options, Compute& compute,
-             const kernels::ProductLibrary* products, const Blas& blas, Reports& reports)
+Bench::Bench(const BenchmarkSpec& options, Compute& compute, const kernels::ProductMethod* products,
+             const Blas& blas, Reports& reports)
     : options_(options),
       compute_(compute),
       products_(products),

@@ -5,7 +5,7 @@
 #include "app/benchmark/bounds.h"
 #include "app/benchmark/report.h"
 #include "core/error.h"
-#include "kernels/products/product_library.h"
+#include "kernels/products/product_method.h"
 #include "tensor/copy.h"
 #include "tensor/cuda_timer.h"
 
@@ -140,14 +140,14 @@ class Pattern {
 class Bench {
  public:
   /// `products`: the GEMM library for training, or null. `blas`: a library to compare with.
-  Bench(const BenchmarkSpec& options, Compute& compute, const kernels::ProductLibrary* products,
+  Bench(const BenchmarkSpec& options, Compute& compute, const kernels::ProductMethod* products,
         const Blas& blas, Reports& reports);
 
   const BenchmarkSpec& options() const { return options_; }
   Compute& compute() { return compute_; }
   Clock& clock() { return *clock_; }
   BoundsMeter& meter() { return meter_; }
-  const kernels::ProductLibrary* products() const { return products_; }
+  const kernels::ProductMethod* products() const { return products_; }
   const Blas& blas() const { return blas_; }
 
   bool wants(const std::string& table, const std::string& name) const;
@@ -177,7 +177,7 @@ class Bench {
 
   BenchmarkSpec options_;
   Compute& compute_;
-  const kernels::ProductLibrary* products_;
+  const kernels::ProductMethod* products_;
   const Blas& blas_;
   Reports& reports_;
   std::unique_ptr<Clock> clock_;

@@ -1,5 +1,6 @@
 #include "app/benchmark/facts.h"
 
+#include "core/thread_pool.h"
 #include "kernels/instruction_set.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ std::string caches() {
 
 }  // namespace
 
-Facts facts(Compute& compute, const kernels::ProductLibrary* products, const Clock& clock,
+Facts facts(Compute& compute, const kernels::ProductMethod* products, const Clock& clock,
             const Blas& blas, const Bounds& bounds, const BenchmarkSpec& spec) {
   const std::time_t now = std::time(nullptr);
   char date[32];

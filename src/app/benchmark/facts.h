@@ -6,12 +6,12 @@
 #include "app/benchmark/clock.h"
 #include "app/benchmark/result.h"
 #include "app/compute.h"
-#include "kernels/products/product_library.h"
+#include "kernels/products/product_method.h"
 
 namespace nmt::app::bench {
 
 /// The header of a report: date, program, machine and the bounds measured on it.
-Facts facts(Compute& compute, const kernels::ProductLibrary* products, const Clock& clock,
+Facts facts(Compute& compute, const kernels::ProductMethod* products, const Clock& clock,
             const Blas& blas, const Bounds& bounds, const BenchmarkSpec& spec);
 
 }  // namespace nmt::app::bench

@@ -104,6 +104,7 @@ double bleu_with(Dtype weights, const Shortlist* shortlist, const ConvertSpec& s
   const std::unique_ptr<LoadedModel> model = LoadedModel::load(spec.model, compute.context(*arena));
   BatchTranslatorOptions options = translator_options(spec.search, compute.cpu());
   options.search.shortlist = shortlist;
+  options.warn_crops = false;  // of a sample of the lines, twice
   options.context_sentences = model->model().spec().context_sentences;
   BatchTranslator translator(model->scorer(), model->source_vocabulary(),
                              model->target_vocabulary(), options);

@@ -4,7 +4,6 @@
 #include "app/program.h"
 #include "config/fields.h"
 #include "core/file.h"
-#include "core/hash/checksum.h"
 #include "core/hash/lines_hash.h"
 #include "core/log.h"
 #include "model/directory/model_directory.h"
@@ -174,8 +173,7 @@ void refuse_other_settings(DistillStep step, const std::string& difference) {
 
 std::string identity(const std::string& model) {
   const StoredCheckpoint checkpoint = ModelDirectory::open(model).published();
-  const std::uint32_t sum = crc32(read_file(checkpoint.folder() + "/model.safetensors"));
-  return fmt::format("update {}, {:08x}", checkpoint.updates(), sum);
+  return fmt::format("update {}, {:08x}", checkpoint.updates(), checkpoint.model_crc32());
 }
 
 std::vector<std::string> identities(const std::vector<std::string>& models) {

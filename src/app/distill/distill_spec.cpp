@@ -158,11 +158,10 @@ std::vector<Option> fields(DistillSpec& spec) {
                 .unset_means("none")
                 .meta("DIR"),
             Option("backward-drop", &spec.backward_drop,
-                   "share of pairs to drop by their backward scores")
+                   "fraction of pairs to drop by their backward scores")
                 .range(0, 0.99),
             Option("overlap-drop", &spec.overlap_drop,
-                   "share of pairs to drop because their translations share least with the "
-                   "reference")
+                   "fraction of pairs to drop, those least similar to the reference")
                 .range(0, 0.99),
             Option("max-ratio", &spec.max_ratio, "maximum ratio of the lengths in characters")
                 .range(1, 1000)}),

@@ -1,6 +1,7 @@
 #include "app/distill/student_training.h"
 
 #include "app/compute.h"
+#include "app/recurrence_log.h"
 #include "app/train/tasks/translation_training.h"
 #include "model/directory/model_directory.h"
 #include "model/model.h"

@@ -103,7 +103,7 @@ std::optional<WorkDirectory::Record> WorkDirectory::read(DistillStep step) const
 void WorkDirectory::write(DistillStep step, const Record& record) const {
   const Json json{
       {"settings", record.settings}, {"finished", record.finished}, {"result", record.result}};
-  write_file(record_path(step), json.dump(2) + "\n");
+  write_file(record_path(step), dump_json(json, 2) + "\n");
 }
 
 bool WorkDirectory::has_results(DistillStep step) const {

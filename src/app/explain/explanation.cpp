@@ -3,6 +3,7 @@
 #include "app/explain/gate_memory.h"
 #include "app/model_text.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/nlohmann.h"
 #include "data/batch.h"
 #include "tensor/safetensors.h"
@@ -84,6 +85,56 @@ struct UnitTotals {
   std::vector<std::int64_t> gradient_sentences;
 };
 
+// The gates of a unit over one sentence.
+struct SentenceGates {
+  explicit SentenceGates(const GateRecord& record)
+      : steps(record.input.shape()[0]),
+        width(record.gates),
+        input(record.input.f32(), static_cast<std::size_t>(steps * width)),
+        forget(record.forget.f32(), static_cast<std::size_t>(steps * width)),
+        input_means(channel_means(steps, width, input)),
+        forget_means(channel_means(steps, width, forget)) {}
+
+  std::int64_t steps, width;
+  std::span<const float> input, forget;           // [steps, width]
+  std::vector<double> input_means, forget_means;  // over channels, by position
+};
+
+Correlation correlation_of_means(const SentenceGates& gates) {
+  Correlation result;
+  for (std::size_t t = 0; t < gates.input_means.size(); ++t)
+    result.add(gates.input_means[t], gates.forget_means[t]);
+  return result;
+}
+
+Correlation correlation_of_values(const SentenceGates& gates) {
+  Correlation result;
+  for (std::size_t j = 0; j < gates.input.size(); ++j) result.add(gates.input[j], gates.forget[j]);
+  return result;
+}
+
+// Adds a sentence to the statistics of its unit.
+void add_totals(const SentenceGates& gates, const std::optional<std::vector<double>>& gradient,
+                UnitTotals& total) {
+  total.input.resize(std::max(total.input.size(), gates.input_means.size()));
+  total.forget.resize(total.input.size());
+  total.sentences.resize(total.input.size());
+  for (std::size_t t = 0; t < gates.input_means.size(); ++t) {
+    total.input[t] += gates.input_means[t];
+    total.forget[t] += gates.forget_means[t];
+    ++total.sentences[t];
+  }
+  for (std::size_t j = 0; j < gates.input.size(); ++j)
+    total.values.add(gates.input[j], gates.forget[j]);
+  if (!gradient) return;
+  total.gradient.resize(std::max(total.gradient.size(), gradient->size()));
+  total.gradient_sentences.resize(total.gradient.size());
+  for (std::size_t d = 0; d < gradient->size(); ++d) {
+    total.gradient[d] += (*gradient)[d];
+    ++total.gradient_sentences[d];
+  }
+}
+
 }  // namespace
 
 struct Explanation::Parts {
@@ -101,6 +152,8 @@ struct Explanation::Parts {
 
   void describe(const Probe& probe);
   std::optional<std::vector<double>> gradient_of(const Probe& probe, std::size_t which) const;
+  GatedMemory memory_of(const Probe& probe, std::size_t which) const;
+  void keep(const GateRecord& record, const SentenceGates& gates, std::int64_t line);
   Json unit(const Probe& probe, std::size_t which, std::int64_t line);
 };
 
@@ -149,67 +202,51 @@ std::optional<std::vector<double>> Explanation::Parts::gradient_of(const Probe& 
   return gradient_norms(record.slope.shape()[0], record.width, state_slopes(own, other));
 }
 
+// The gates of a unit in reading order, with those of its partner in the step.
+GatedMemory Explanation::Parts::memory_of(const Probe& probe, std::size_t which) const {
+  const GateRecord& record = probe.units[which];
+  const std::int64_t n = record.input.shape()[0], h = record.gates;
+  const std::vector<float> input = in_reading_order(record.input, h, record.reverse),
+                           forget = in_reading_order(record.forget, h, record.reverse);
+  const Json& partner = units[which]["partner"];
+  if (partner.is_null()) return gated_memory(n, h, input, forget);
+  const std::vector<float> other =
+      in_reading_order(probe.units[partner.get<std::size_t>()].forget, h, record.reverse);
+  return record.lower >= 0 ? gated_memory_higher(n, h, input, forget, other)
+                           : gated_memory_lower(n, h, input, forget, other);
+}
+
+// Keeps the gates of a unit for save_gates().
+void Explanation::Parts::keep(const GateRecord& record, const SentenceGates& gates,
+                              std::int64_t line) {
+  for (const auto& [name, values] :
+       {std::pair{"input", gates.input}, std::pair{"forget", gates.forget},
+        std::pair{"slope", span_of(record.slope)}})
+    if (!values.empty())
+      kept.push_back({fmt::format("{}.{}.{}", line, record.name, name),
+                      {gates.steps, gates.width},
+                      {values.begin(), values.end()}});
+}
+
 Json Explanation::Parts::unit(const Probe& probe, std::size_t which, std::int64_t line) {
   const GateRecord& record = probe.units[which];
   if (!record.input) return {};
-  const std::int64_t n = record.input.shape()[0], h = record.gates;
-  const std::span<const float> input(record.input.f32(), static_cast<std::size_t>(n * h)),
-      forget(record.forget.f32(), static_cast<std::size_t>(n * h));
-  const std::vector<double> i_means = channel_means(n, h, input),
-                            f_means = channel_means(n, h, forget);
-  Correlation of_means, of_values;
-  UnitTotals& total = totals[which];
-  total.input.resize(std::max(total.input.size(), i_means.size()));
-  total.forget.resize(total.input.size());
-  total.sentences.resize(total.input.size());
-  for (std::size_t t = 0; t < i_means.size(); ++t) {
-    of_means.add(i_means[t], f_means[t]);
-    total.input[t] += i_means[t];
-    total.forget[t] += f_means[t];
-    ++total.sentences[t];
-  }
-  for (std::size_t j = 0; j < input.size(); ++j) {
-    of_values.add(input[j], forget[j]);
-    total.values.add(input[j], forget[j]);
-  }
-
-  const bool reverse = record.reverse;
-  const std::vector<float> i = in_reading_order(record.input, h, reverse),
-                           f = in_reading_order(record.forget, h, reverse);
-  GatedMemory memory = gated_memory(n, h, i, f);
-  if (!units[which]["partner"].is_null()) {
-    const GateRecord& partner = probe.units[units[which]["partner"].get<std::size_t>()];
-    const std::vector<float> other = in_reading_order(partner.forget, h, reverse);
-    memory = record.lower >= 0 ? gated_memory_higher(n, h, i, f, other)
-                               : gated_memory_lower(n, h, i, f, other);
-  }
-  const std::vector<std::vector<double>> weights = memory_weights(memory);
+  const SentenceGates gates(record);
   const std::optional<std::vector<double>> gradient = gradient_of(probe, which);
-  if (gradient) {
-    total.gradient.resize(std::max(total.gradient.size(), gradient->size()));
-    total.gradient_sentences.resize(total.gradient.size());
-    for (std::size_t d = 0; d < gradient->size(); ++d) {
-      total.gradient[d] += (*gradient)[d];
-      ++total.gradient_sentences[d];
-    }
-  }
+  add_totals(gates, gradient, totals[which]);
+  if (keep_gates) keep(record, gates, line);
+  const std::vector<std::vector<double>> weights = memory_weights(memory_of(probe, which));
   Json curves = Json::array();
-  for (std::int64_t k = 0; k < n; ++k)
-    curves.push_back(rounded(weights[static_cast<std::size_t>(reverse ? n - 1 - k : k)]));
-  if (keep_gates)
-    for (const auto& [name, values] : {std::pair{"input", input}, std::pair{"forget", forget},
-                                       std::pair{"slope", span_of(record.slope)}})
-      if (!values.empty())
-        kept.push_back({fmt::format("{}.{}.{}", line, record.name, name),
-                        {n, h},
-                        {values.begin(), values.end()}});
-  return Json{{"input", rounded(i_means)},
-              {"forget", rounded(f_means)},
-              {"pearson_means", rounded(of_means.value())},
-              {"pearson_values", rounded(of_values.value())},
+  for (std::int64_t k = 0; k < gates.steps; ++k)
+    curves.push_back(
+        rounded(weights[static_cast<std::size_t>(record.reverse ? gates.steps - 1 - k : k)]));
+  return Json{{"input", rounded(gates.input_means)},
+              {"forget", rounded(gates.forget_means)},
+              {"pearson_means", rounded(correlation_of_means(gates).value())},
+              {"pearson_values", rounded(correlation_of_values(gates).value())},
               {"gradient", gradient ? rounded(*gradient) : Json()},
               {"memory", std::move(curves)},
-              {"strongest", strongest(weights, reverse)}};
+              {"strongest", strongest(weights, record.reverse)}};
 }
 
 Explanation::Explanation(LoadedModel& model, BatchTranslator& translator,

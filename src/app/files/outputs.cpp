@@ -1,6 +1,6 @@
 #include "app/files/outputs.h"
 
-#include "app/train/directory_store.h"
+#include "app/train/directory/directory_checks.h"
 #include "core/error.h"
 
 #include <filesystem>

@@ -25,7 +25,7 @@ std::string attention_text(const ModelInfo& info) {
       "attention {}, {} head{}{}, queried by {}", name_of(info.spec.attention), info.spec.heads,
       info.spec.heads == 1 ? "" : "s",
       info.spec.attention_projections ? " with value and output projections" : "",
-      asks_recurrently(info.spec) ? "a conditional first layer" : "a plain first layer");
+      queries_recurrently(info.spec) ? "a conditional first layer" : "a plain first layer");
 }
 
 // Whether the encoder's layers have no unit.

@@ -1,18 +1,16 @@
 #include "app/report/training_history.h"
 
 #include "app/model_text.h"
+#include "app/report/development_report.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
-#include "eval/significance.h"
 #include "model/directory/model_directory.h"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
-#include <numeric>
 
 namespace nmt::app {
 namespace {
@@ -28,7 +26,6 @@ constexpr std::array figures = {"updates",
                                 "source_tokens_per_second",
                                 "target_tokens_per_second"};
 constexpr std::array metrics = {"bleu", "chrf", "cross-entropy", "perplexity"};
-constexpr int resamples = 1000;
 constexpr int deepest = 16;
 
 // Reads the complete lines of the log. A killed process can leave an incomplete last line, which is
@@ -161,71 +158,6 @@ Json mean_speed(const std::vector<Json>& lines) {
   return seconds > 0 ? Json(tokens / seconds) : Json();
 }
 
-Json development(const std::string& path, int worst) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return {};
-  std::vector<std::string> sources, references, outputs;
-  std::int64_t updates = 0;
-  try {
-    const Json json = Json::parse(read_file(path));
-    json.at("updates").get_to(updates);
-    json.at("sources").get_to(sources);
-    json.at("references").get_to(references);
-    json.at("outputs").get_to(outputs);
-  } catch (const Json::exception&) {
-    fail(ExitStatus::data, "{}: is not a list of translations as nmt-train writes it", path);
-  }
-  if (outputs.empty() || sources.size() != outputs.size() || references.size() != outputs.size())
-    fail(ExitStatus::data, "{}: {} sources, {} references and {} outputs; expected equal numbers",
-         path, sources.size(), references.size(), outputs.size());
-
-  Json result{{"updates", updates}, {"sentences", outputs.size()}};
-  const auto corpus = bleu_metric({});
-  const SentenceCounts counts = sentence_counts(*corpus, outputs, {references});
-  Json& bleu = result["bleu"] = {{"score", corpus->score(counts.sum())},
-                                 {"mean", nullptr},
-                                 {"half_width", nullptr},
-                                 {"signature", corpus->signature(1)}};
-  if (outputs.size() > 1) {
-    const Interval interval = confidence_interval(*corpus, counts, resamples);
-    bleu["mean"] = interval.mean;
-    bleu["half_width"] = interval.half_width;
-  }
-  result["chrf"] = {{"score", corpus_chrf(outputs, references)},
-                    {"signature", chrf_signature({}, 1)}};
-  const BleuScore words = corpus_bleu(outputs, references);
-  result["length_ratio"] =
-      static_cast<double>(words.counts.hypothesis_length) /
-      static_cast<double>(std::max<std::int64_t>(words.counts.reference_length, 1));
-  std::int64_t copied = 0, empty = 0;
-  std::vector<double> chrf, sentence_bleu;
-  BleuOptions effective;
-  effective.effective_order = true;  // otherwise sentences of fewer than 4 words score 0
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    copied += !sources[i].empty() && outputs[i] == sources[i];
-    empty += outputs[i].empty();
-    chrf.push_back(corpus_chrf({outputs[i]}, {references[i]}));
-    sentence_bleu.push_back(corpus_bleu({outputs[i]}, {references[i]}, effective).score);
-  }
-  result["copied"] = copied;
-  result["empty"] = empty;
-  std::vector<std::size_t> order(outputs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(chrf[a], sentence_bleu[a]) < std::pair(chrf[b], sentence_bleu[b]);
-  });
-  order.resize(std::min(order.size(), static_cast<std::size_t>(worst)));
-  result["worst"] = Json::array();
-  for (const std::size_t i : order)
-    result["worst"].push_back({{"line", i + 1},
-                               {"chrf", chrf[i]},
-                               {"bleu", sentence_bleu[i]},
-                               {"source", sources[i]},
-                               {"reference", references[i]},
-                               {"output", outputs[i]}});
-  return result;
-}
-
 }  // namespace
 
 Json training_report(const std::string& directory, int worst) {
@@ -255,7 +187,7 @@ Json training_report(const std::string& directory, int worst) {
           {{"event", event}, {"updates", line["updates"]}, {"text", line["text"]}});
     }
   }
-  report["development"] = development(directory + "/development.json", worst);
+  report["development"] = development_report(directory + "/development.json", worst);
   return report;
 }
 

@@ -24,11 +24,11 @@ train::Communicator& join(const TrainingSpec& spec, Processes& processes) {
 // Keeps the values chosen by the previous run; other changes are logged or refused. Returns the
 // names of the changed settings.
 std::vector<std::string> resume_settings(TrainingSpec& spec, const train::TrainingState& before,
-                                         const TrainingDirectory& directory, bool is_first) {
+                                         const TrainingDirectory& directory, bool is_rank_0) {
   std::vector<train::ChangedSetting> changes = take_over(spec, before.settings);
   // The same vocabularies may have another file name. Only the first rank compares them.
   std::erase_if(changes, [&](const train::ChangedSetting& change) {
-    return change.name == "vocabs" && (!is_first || directory.has_vocabularies(spec.data.vocabs));
+    return change.name == "vocabs" && (!is_rank_0 || directory.has_vocabularies(spec.data.vocabs));
   });
   train::announce_changes(changes, spec.train.model, spec.start_anew);
   std::vector<std::string> names;
@@ -38,8 +38,8 @@ std::vector<std::string> resume_settings(TrainingSpec& spec, const train::Traini
 
 // The changed settings on which the values of the metric depend that decides about the best
 // checkpoint; "": none, or another metric decides now.
-std::string measured_otherwise(const TrainingSpec& spec, const train::TrainingState& before,
-                               const std::vector<std::string>& changed) {
+std::string changed_metric_options(const TrainingSpec& spec, const train::TrainingState& before,
+                                   const std::vector<std::string>& changed) {
   if (spec.train.valid_metrics.empty()) return "";
   const ValidMetric metric = spec.train.valid_metrics.front();
   if (name_of(metric) != before.best_metric ||
@@ -64,7 +64,7 @@ void require_same_alignments(const TrainingSpec& spec, const train::TrainingStat
                              const TrainingTask& task, const std::vector<std::string>& changed) {
   const std::string now = task.alignments_hash();
   if (now.empty() || before.alignments.empty() || now == before.alignments ||
-      !before.corpus.starts_with(task.text_hash()) ||
+      !before.batching_hash.starts_with(task.text_hash()) ||
       std::find(changed.begin(), changed.end(), "guided-alignment") != changed.end())
     return;
   fail(ExitStatus::usage,
@@ -98,14 +98,15 @@ void keep_after(TrainSpec& spec, const train::TrainingState& before) {
 // Makes relative lengths absolute: --after +10e counts from the current progress.
 void resolve_after(TrainSpec& spec, const PreparedTraining& training) {
   Progress done = training.before ? training.before->progress : Progress{};
-  if (training.before) done.epochs = training.before->epochs_kept(training.batching);
+  if (training.before) done.epochs = training.before->epochs_kept(training.batching_hash);
   const std::string after = std::exchange(spec.after, absolute_periods(spec.after, done, "after"));
   if (after != spec.after) log::info("after: {} is {} here", after, spec.after);
 }
 
 void warn_of_other_hold_out(const DataSpec& data, const PreparedTraining& training) {
   const auto& before = training.before;
-  if (!before || !data.valid_sets.empty() || before->corpus.starts_with(training.task->text_hash()))
+  if (!before || !data.valid_sets.empty() ||
+      before->batching_hash.starts_with(training.task->text_hash()))
     return;
   log::warn(
       "the development set is held out from other text than before; if that text contained the "
@@ -128,8 +129,8 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
   extends = before && asked.train.after.find('+') != std::string::npos;
   std::vector<std::string> changed;
   if (before) {
-    changed = resume_settings(asked, *before, directory, device.is_first());
-    measured_otherwise = app::measured_otherwise(asked, *before, changed);
+    changed = resume_settings(asked, *before, directory, device.is_rank_0());
+    changed_metric_options = app::changed_metric_options(asked, *before, changed);
   }
   std::vector<train::Choice> choices;
   task->read(asked, !before, choices, device.ranks());
@@ -142,7 +143,7 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
   check(asked);
   check_effects(asked, task->idle_options());
   task->try_model(asked);
-  batching = task->batching(asked);
+  batching_hash = task->batching_hash(asked);
   resolve_after(asked.train, *this);
   warn_of_other_hold_out(asked.data, *this);
   for (const train::Choice& choice : choices)

@@ -28,11 +28,11 @@ struct PreparedTraining {
   TrainingDirectory directory;
   std::optional<train::TrainingState> before;  ///< the existing training; none: a new one
   std::unique_ptr<TrainingTask> task;          ///< has read the text
-  std::string batching;  ///< what determines the batches; a corpus position is valid only if it is
-                         ///< unchanged
+  std::string batching_hash;   ///< what determines the batches; a corpus position is valid only if
+                               ///< it is unchanged
   std::string relative_after;  ///< of train::TrainingState
   bool extends = false;        ///< of train::Trainer::Parts, as the next one
-  std::string measured_otherwise;
+  std::string changed_metric_options;
   TrainingSpec spec;  ///< complete
 };
 

@@ -66,9 +66,9 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
     const bool holds_out = spec.data.valid_sets.empty() &&
                            (option.name != "seed" || spec.model.task == Task::translation);
     change.refusal = train::refusal(option, change.before, change.now, holds_out);
-    const bool told = option.role != config::Role::location || !change.refusal.empty();
-    if (told && std::none_of(changes.begin(), changes.end(),
-                             [&](const auto& known) { return known.name == change.name; }))
+    const bool is_logged = option.role != config::Role::location || !change.refusal.empty();
+    if (is_logged && std::none_of(changes.begin(), changes.end(),
+                                  [&](const auto& known) { return known.name == change.name; }))
       changes.push_back(std::move(change));
   }
   return changes;

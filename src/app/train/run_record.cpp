@@ -1,13 +1,14 @@
 #include "app/train/run_record.h"
 
-#include "app/compute.h"
 #include "core/nlohmann.h"
+#include "core/thread_pool.h"
 #include "kernels/instruction_set.h"
 
 #include <cmath>
 #include <ctime>
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 #include "app/train/train.h"
 
+#include "app/recurrence_log.h"
 #include "app/train/run_record.h"
 #include "app/train/training_vocabularies.h"
 #include "core/log.h"
@@ -15,10 +16,10 @@ namespace {
 
 VocabularyPair open_vocabularies(PreparedTraining& p) {
   VocabularyPair vocabularies;
-  if (p.device.is_first())
+  if (p.device.is_rank_0())
     vocabularies =
         p.before ? p.directory.vocabularies() : p.task->make_vocabularies(p.spec, p.heartbeat);
-  if (p.device.are_several()) broadcast(p.device.ranks(), vocabularies);
+  if (p.device.has_several_ranks()) broadcast(p.device.ranks(), vocabularies);
   return vocabularies;
 }
 
@@ -38,12 +39,12 @@ std::string common_settings(const TrainingSpec& spec) {
 
 void require_same_on_all_ranks(const PreparedTraining& p) {
   train::Communicator& ranks = p.device.ranks();
-  if (!p.device.are_several()) return;
+  if (!p.device.has_several_ranks()) return;
   require_same(ranks, common_settings(p.spec), "the settings differ");
   // `auto` is resolved on each rank.
   require_same(ranks, std::string(name_of(p.device.compute().precision())),
                "the precisions differ: set --precision");
-  require_same(ranks, p.batching, "the training text or its batches differ");
+  require_same(ranks, p.batching_hash, "the training text or its batches differ");
   require_same(ranks, p.task->development_hash(), "the development set differs");
 }
 
@@ -57,7 +58,7 @@ void try_first_batch(train::BatchSource& source) {
 
 // Called after all checks; from here on, the model directory is written.
 void open_directory(PreparedTraining& p, const VocabularyPair& vocabularies) {
-  if (p.device.is_first()) {
+  if (p.device.is_rank_0()) {
     if (p.before)
       p.directory.resume();
     else
@@ -65,7 +66,7 @@ void open_directory(PreparedTraining& p, const VocabularyPair& vocabularies) {
                          p.task->model().parameters().elements());
   }
   p.device.ranks().barrier();
-  if (p.device.is_first()) p.task->use_directory(p.directory.path());
+  if (p.device.is_rank_0()) p.task->use_directory(p.directory.path());
 }
 
 // `over`: of Trainer::finished_on_all_ranks().
@@ -143,17 +144,17 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
   if (!p.before) try_first_batch(task.source());
   open_directory(p, vocabularies);
 
-  train::Reporter reporter(p.device.is_first() ? p.directory.path() + "/train.jsonl" : "",
+  train::Reporter reporter(p.device.is_rank_0() ? p.directory.path() + "/train.jsonl" : "",
                            control.listener);
   train::SharedValidator shared(p.device.ranks(), &task.validator());
-  train::Validator& validator = p.device.are_several() ? shared : task.validator();
+  train::Validator& validator = p.device.has_several_ranks() ? shared : task.validator();
   train::Trainer trainer(p.spec.train, {.model = task.model(),
                                         .source = task.source(),
                                         .validator = &validator,
                                         .store = p.directory.store(),
                                         .reporter = reporter,
                                         .heartbeat = p.heartbeat,
-                                        .corpus = p.batching,
+                                        .batching_hash = p.batching_hash,
                                         .development = task.development_hash(),
                                         .settings = yaml_of(p.spec),
                                         .started = control.started,
@@ -162,7 +163,7 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
                                         .alignments = task.alignments_hash(),
                                         .relative_after = p.relative_after,
                                         .extends = p.extends,
-                                        .measured_otherwise = p.measured_otherwise,
+                                        .changed_metric_options = p.changed_metric_options,
                                         .older_text = task.older_text_hash()});
   if (!resume(trainer, reporter, p.directory.path(), p.spec.start_anew))
     return result_of(ExitStatus::ok, trainer.state());

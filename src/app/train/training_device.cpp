@@ -19,11 +19,11 @@ TrainingDevice::TrainingDevice(const TrainingSpec& spec, const Processes& proces
                                train::Communicator& hosts)
     : hosts_(hosts), compute_(of_rank(spec, processes), ComputeUse::training) {
   log::info("{}{}; seed {}", compute_.describe("nmt-train"),
-            are_several() ? fmt::format(", one of {} processes", hosts.size()) : "",
+            has_several_ranks() ? fmt::format(", one of {} processes", hosts.size()) : "",
             spec.train.seed);
   arena_ = compute_.new_training_arena();
   context_ = compute_.training_context(*arena_, compute_.products());
-  if (are_several() && context_.cuda.device) {
+  if (has_several_ranks() && context_.cuda.device) {
     gpus_ = train::over_nccl(hosts, *context_.cuda.device, spec.compute.rank_timeout);
   }
 }

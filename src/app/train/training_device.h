@@ -22,8 +22,8 @@ class TrainingDevice {
   const Context& context() const { return context_; }
   /// Communicates between GPUs (NCCL) if there are several, else between hosts.
   train::Communicator& ranks() const { return gpus_ ? *gpus_ : hosts_; }
-  bool is_first() const { return hosts_.rank() == 0; }
-  bool are_several() const { return hosts_.size() > 1; }
+  bool is_rank_0() const { return hosts_.rank() == 0; }
+  bool has_several_ranks() const { return hosts_.size() > 1; }
   /// As Compute::memory_used().
   std::string memory_used() const { return compute_.memory_used(*arena_); }
 

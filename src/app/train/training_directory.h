@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/train/directory_store.h"
+#include "app/train/directory/directory_store.h"
 #include "config/specs.h"
 #include "train/parallel/communicator.h"
 #include "train/parallel/shared.h"
@@ -35,7 +35,7 @@ class TrainingDirectory {
   /// Whether these files contain the same vocabularies: one file for both sides, or one for each.
   bool has_vocabularies(const std::vector<std::string>& files) const;
   /// Start writing to the directory: resume() continues with the existing model; create() starts a
-  /// new one with `weights` weights. Errors: as DirectoryStore::go_on and create.
+  /// new one with `weights` weights. Errors: as DirectoryStore::resume and create.
   void resume() { own_->resume(); }
   void create(const ModelSpec& model, const TrainSpec& spec, const VocabularyPair& vocabularies,
               std::int64_t weights);

@@ -230,7 +230,7 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
 
 // Once, as all validations translate the same lines.
 void TranslationValidator::warn_of_crops() {
-  if (std::exchange(crops_told_, true)) return;
+  if (std::exchange(crops_warned_, true)) return;
   const std::vector<EncodedSource> encoded =
       SourceEncoder(source_, model_.context_sentences, search_.max_length, false)
           .encode(decoded_.sources, decoded_.contexts, compute_.pool());

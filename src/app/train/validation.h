@@ -79,7 +79,7 @@ class TranslationValidator : public train::Validator {
   train::StopRequest stop_;
   std::string path_;                       // of keep_translations()
   std::optional<FileIdentity> directory_;  // of path_, at keep_translations()
-  bool crops_told_ = false;                // by warn_of_crops()
+  bool crops_warned_ = false;              // by warn_of_crops()
 };
 
 /// {"updates": N, "sources": [...], "references": [...], "outputs": [...]}: lists of the same

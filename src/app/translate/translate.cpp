@@ -66,7 +66,7 @@ OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& tit
     if (on_batch_) on_batch_(sentences);
   };
   load_shortlist(spec);
-  if (shortlist_) options.search.shortlist = &*shortlist_;
+  if (shortlist_) options.search.shortlist = shortlist_.get();
   options.search.all_finished = rules_.repetition_guard;
   open(whole_, models.scorer(), options);
   options.crew = {};
@@ -82,14 +82,20 @@ void OpenTranslator::load_shortlist(const TranslateSpec& spec) {
   const LoadedEnsemble& models = models_->inference.models;
   const Vocabulary &source = models.source_vocabulary(), &target = models.target_vocabulary();
   if (const auto options = ShortlistOptions::parse(spec.search.shortlist)) {
-    shortlist_ = Shortlist::load(*options, source, target);
+    shortlist_ = std::make_shared<Shortlist>(Shortlist::load(*options, source, target));
     log::info("shortlist {}: {} translations of source pieces", options->path, shortlist_->size());
   } else if (spec.search.shortlist.empty() && spec.models.models.size() == 1) {
-    const ModelDirectory directory = ModelDirectory::open(spec.models.models.front());
-    if (!models_->inference.compute.cuda())
-      shortlist_ = stored_shortlist(directory, source, target);
-    else if (!directory.shortlist().empty())
-      log::info("{} is for the CPU, and not used on a GPU", directory.shortlist_path());
+    if (!models_->has_looked_for_shortlist) {
+      const ModelDirectory directory = ModelDirectory::open(spec.models.models.front());
+      if (models_->inference.compute.cuda()) {
+        if (!directory.shortlist().empty())
+          log::info("{} is for the CPU, and not used on a GPU", directory.shortlist_path());
+      } else if (auto stored = stored_shortlist(directory, source, target)) {
+        models_->shortlist = std::make_shared<Shortlist>(*std::move(stored));
+      }
+      models_->has_looked_for_shortlist = true;
+    }
+    shortlist_ = models_->shortlist;
   }
 }
 

@@ -73,7 +73,7 @@ class OpenTranslator {
   bool wants_lists_;
   TextRules rules_;
   std::shared_ptr<OpenModels> models_;
-  std::optional<Shortlist> shortlist_;
+  std::shared_ptr<const Shortlist> shortlist_;  // null: none
   std::function<void(std::int64_t)> on_batch_;
   TextTranslator::Statistics text_statistics_;
   Lane whole_;  // all workers

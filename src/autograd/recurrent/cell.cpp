@@ -3,7 +3,7 @@
 #include "autograd/blocks.h"
 #include "autograd/packed.h"
 #include "kernels/pointwise.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 
 namespace nmt::ops {
 namespace {

@@ -5,7 +5,7 @@
 #include "autograd/packed.h"
 #include "autograd/recurrent/cell.h"
 #include "kernels/pointwise.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 
 namespace nmt::ops {
 namespace {
@@ -37,21 +37,65 @@ struct Saved {
   kernels::Conditional args;
 };
 
-// FLOPs and bytes of both cells, the products with Wq, Wo and Wc, attention scores and contexts;
-// backward: these and their second gradient.
-PartWork conditional_work(const Conditional& layer, const kernels::Conditional& a, bool back) {
+// FLOPs of the products with Wq, Wo and Wc.
+double product_flops(const kernels::Conditional& a) {
   const std::int64_t rows = a.steps * a.batch, wide = a.higher.unit->inputs * a.higher.width;
-  const Dtype of_x = a.x_rounded ? Dtype::bf16 : Dtype::f32;
-  PartWork work = add_work(cell_work(layer.lower, rows, of_x, back),
-                           cell_work(layer.higher, rows, Dtype::f32, back));
   const std::int64_t output = a.headed ? a.attention.width * a.context_width() : 0;
   const double products =
       static_cast<double>(a.lower.width * a.attention.space + output) +
       static_cast<double>(a.context_width() * wide) / static_cast<double>(a.higher.groups);
+  return 2.0 * static_cast<double>(rows) * products;
+}
+
+// FLOPs and bytes of both cells, product_flops(), attention scores and contexts; backward: these
+// and their second gradient.
+PartWork conditional_work(const Conditional& layer, const kernels::Conditional& a, bool back) {
+  const std::int64_t rows = a.steps * a.batch;
+  const Dtype of_x = a.x_rounded ? Dtype::bf16 : Dtype::f32;
+  PartWork work = add_work(cell_work(layer.lower, rows, of_x, back),
+                           cell_work(layer.higher, rows, Dtype::f32, back));
   const double attention =
       static_cast<double>(a.attention.steps * (a.attention.space + a.attention.width));
-  work.flops += 2.0 * static_cast<double>(rows) * (products + (back ? 2 : 1) * attention);
+  work.flops += product_flops(a) + 2.0 * static_cast<double>(rows) * (back ? 2 : 1) * attention;
   return work;
+}
+
+// Gradients of Wq, Wo, Wc and the bias of the context's projection.
+void weight_gradients(Tape& tape, const Saved& s, const kernels::ConditionalGradient& g,
+                      const CellGradients& higher, const Tensor& dqueries, const Tensor& doutputs) {
+  const Context& at = tape.context();
+  const kernels::Conditional& a = s.args;
+  const std::int64_t rows = a.steps * a.batch, h = a.lower.width, wide = a.higher.unit->inputs * h;
+  const std::int64_t space = a.attention.space, width = a.context_width();
+  dispatch(at, [&](const auto& backend) {
+    const Region region(at.profile, "weight gradients", {product_flops(a)});
+    using Input = kernels::ProductInput;
+    const Tape::ProductGradient dquery = tape.product_gradient(*s.layer.query, rows),
+                                dcontext = tape.product_gradient(*s.layer.context, rows);
+    kernels::gemm(
+        backend, true, false, h, space, rows, Input(s.middle[0].f32(), copy_of(s.middle_rounded)),
+        h, Input(dqueries.f32(), g.dqueries_rounded), space, dquery.beta, dquery.values, space);
+    if (a.headed) {
+      const Tape::ProductGradient doutput = tape.product_gradient(*s.layer.attention.output, rows);
+      kernels::gemm(backend, true, false, a.attention.width, width, rows,
+                    Input(a.headed, a.attended_rounded), a.attention.width, Input(doutputs.f32()),
+                    width, doutput.beta, doutput.values, width);
+    }
+    const float* contexts_read = a.higher.rearrange ? s.contexts_rearranged.f32() : a.contexts;
+    if (a.higher.groups > 1) {
+      const kernels::BlockDiagonal d = blocks_of(*s.layer.context, a.higher.unit->inputs);
+      kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, rows,
+                            contexts_read, width, higher.dx.f32(), wide, dcontext.beta,
+                            dcontext.values, d.ld);
+    } else {
+      kernels::gemm(backend, true, false, width, wide, rows,
+                    Input(contexts_read, a.headed ? nullptr : a.attended_rounded), width,
+                    Input(higher.dx.f32(), g.higher.dx_rounded), wide, dcontext.beta,
+                    dcontext.values, wide);
+    }
+    if (s.layer.context_bias)
+      kernels::sum_rows(backend, rows, wide, higher.dx.f32(), gradient_of(s.layer.context_bias));
+  });
 }
 
 void backward(Tape& tape, const Saved& s) {
@@ -97,39 +141,7 @@ void backward(Tape& tape, const Saved& s) {
     const Region region(at.profile, "conditional layer, back", conditional_work(s.layer, a, true));
     kernels::conditional_backward(backend, a, g);
   });
-  dispatch(at, [&](const auto& backend) {
-    const double products =
-        static_cast<double>(h * space + (a.headed ? a.attention.width * width : 0)) +
-        static_cast<double>(width * wide) / static_cast<double>(a.higher.groups);
-    const Region region(at.profile, "weight gradients",
-                        {2.0 * static_cast<double>(rows) * products});
-    using Input = kernels::ProductInput;
-    const Tape::ProductGradient dquery = tape.product_gradient(*s.layer.query, rows),
-                                dcontext = tape.product_gradient(*s.layer.context, rows);
-    kernels::gemm(
-        backend, true, false, h, space, rows, Input(s.middle[0].f32(), copy_of(s.middle_rounded)),
-        h, Input(dqueries.f32(), g.dqueries_rounded), space, dquery.beta, dquery.values, space);
-    if (a.headed) {
-      const Tape::ProductGradient doutput = tape.product_gradient(*s.layer.attention.output, rows);
-      kernels::gemm(backend, true, false, a.attention.width, width, rows,
-                    Input(a.headed, a.attended_rounded), a.attention.width, Input(doutputs.f32()),
-                    width, doutput.beta, doutput.values, width);
-    }
-    const float* contexts_read = a.higher.rearrange ? s.contexts_rearranged.f32() : a.contexts;
-    if (a.higher.groups > 1) {
-      const kernels::BlockDiagonal d = blocks_of(*s.layer.context, a.higher.unit->inputs);
-      kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, rows,
-                            contexts_read, width, higher.dx.f32(), wide, dcontext.beta,
-                            dcontext.values, d.ld);
-    } else {
-      kernels::gemm(backend, true, false, width, wide, rows,
-                    Input(contexts_read, a.headed ? nullptr : a.attended_rounded), width,
-                    Input(higher.dx.f32(), g.higher.dx_rounded), wide, dcontext.beta,
-                    dcontext.values, wide);
-    }
-    if (s.layer.context_bias)
-      kernels::sum_rows(backend, rows, wide, higher.dx.f32(), gradient_of(s.layer.context_bias));
-  });
+  weight_gradients(tape, s, g, higher, dqueries, doutputs);
   add_weight_gradients(tape, s.layer.lower, s.lower_buffers, lower,
                        previous_rows(s.start[0], states, false), rows);
   add_weight_gradients(tape, s.layer.higher, s.higher_buffers, higher,

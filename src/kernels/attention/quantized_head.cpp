@@ -12,13 +12,13 @@ namespace nmt::kernels {
 namespace {
 
 // Positions in one matrix of values: their sums are exact in int32.
-constexpr std::int64_t most_positions = max_int8_depth / 4;
+constexpr std::int64_t max_positions = max_int8_depth / 4;
 
 // Calls body(first, positions) for the matrices of values.
 template <class Body>
 void for_each_part(std::int64_t length, const Body& body) {
-  for (std::int64_t first = 0; first < length; first += most_positions)
-    body(first, std::min(most_positions, length - first));
+  for (std::int64_t first = 0; first < length; first += max_positions)
+    body(first, std::min(max_positions, length - first));
 }
 
 void quantize(std::int64_t n, const float* x, const float* factors, std::int8_t* q) {

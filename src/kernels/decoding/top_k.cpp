@@ -86,7 +86,7 @@ class Collected {
 };
 
 // Largest k for which Sorted is faster.
-constexpr int most_sorted = 64;
+constexpr int max_sorted = 64;
 
 /// One pass that skips blocks whose maximum does not exceed the current k-th value.
 template <class Best, class Maximum>
@@ -120,10 +120,10 @@ void best_of_row(const float* x, std::int64_t width, int k, std::span<const std:
 template <class Maximum>
 void top_k_row(const float* x, std::int64_t width, int k, std::span<const std::int32_t> skip,
                Maximum&& maximum_of, float* values, std::int32_t* columns) {
-  (k <= most_sorted ? best_of_row<Sorted, Maximum>
-                    : best_of_row<Collected, Maximum>)(x, width, k, skip,
-                                                       std::forward<Maximum>(maximum_of), values,
-                                                       columns);
+  (k <= max_sorted ? best_of_row<Sorted, Maximum>
+                   : best_of_row<Collected, Maximum>)(x, width, k, skip,
+                                                      std::forward<Maximum>(maximum_of), values,
+                                                      columns);
 }
 
 }  // namespace

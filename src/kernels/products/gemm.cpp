@@ -3,9 +3,9 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "kernels/pointwise.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/product.h"
-#include "kernels/products/product_library.h"
-#include "kernels/products/rounded_products.h"
+#include "kernels/products/product_method.h"
 #include "kernels/products/tile.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, st
           float beta, float* c, std::int64_t ldc) {
   Product product = plain_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
   product.library = cpu.products;
-  product.rounded = rounded_products(cpu);
+  product.rounded = bf16_products(cpu);
   product.separate = rounds_separately(cpu);
   if (m > 0 && n > 0) run_product(cpu, product);
 }
@@ -30,18 +30,18 @@ std::int64_t packed_size(std::int64_t k, std::int64_t n) {
   return (n + panel_width - 1) / panel_width * panel_width * k;
 }
 
-std::int64_t packed_size(const RoundedProducts* products, std::int64_t k, std::int64_t n) {
+std::int64_t packed_size(const Bf16Products* products, std::int64_t k, std::int64_t n) {
   return products ? packed_size(std::max(k, products->column_elements(k)), n) : packed_size(k, n);
 }
 
 std::int64_t packed_size(const Cpu& cpu, std::int64_t k, std::int64_t n) {
-  return packed_size(rounded_products(cpu), k, n);
+  return packed_size(bf16_products(cpu), k, n);
 }
 
 void pack(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,
           std::int64_t ldb, float* packed) {
   cpu.pool->parallel_for(n, panel_width, [&](std::int64_t begin, std::int64_t end) {
-    if (const RoundedProducts* const rounded = rounded_products(cpu))
+    if (const Bf16Products* const rounded = bf16_products(cpu))
       return rounded->pack(transpose_b, k, begin, end, b, ldb, packed);
     pack_panels(transpose_b, 0, k, begin, end, b, ldb, packed + begin * k, k * panel_width);
   });
@@ -51,7 +51,7 @@ void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k,
                  std::int64_t lda, const float* packed, bool accumulate, float* c,
                  std::int64_t ldc) {
   Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
-  product.rounded = rounded_products(cpu);
+  product.rounded = bf16_products(cpu);
   product.separate = rounds_separately(cpu);
   if (m > 0 && n > 0) run_product(cpu, product);
 }
@@ -72,7 +72,7 @@ void gemm_packed_rows(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64
                       const float* a, std::int64_t lda, const float* packed, bool accumulate,
                       float* c, std::int64_t ldc) {
   Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
-  product.rounded = rounded_products(cpu);
+  product.rounded = bf16_products(cpu);
   product.separate = rounds_separately(cpu);
   product_part(product, 0, m, 0, n);
 }

@@ -12,7 +12,7 @@ namespace nmt::kernels {
 /// [M,K]: A is stored [M,K], or [K,M] when transpose_a. op(B) is [K,N]: B is stored [K,N], or [N,K]
 /// when transpose_b. The CPU uses Cpu::products where it is faster (docs/design/products.md), else
 /// the same tiles as below with B packed block by block; results of the latter do not depend on the
-/// number of threads. With ProductLibrary::bfloat16() or bfloat16x3() the CPU rounds A and B, to
+/// number of threads. With ProductMethod::bfloat16() or bfloat16x3() the CPU rounds A and B, to
 /// one or three numbers, and uses own tiles.
 NMT_KERNEL(gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
            const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,
@@ -27,13 +27,13 @@ NMT_KERNEL(gemm_bias, std::int64_t rows, std::int64_t n, std::int64_t k, const f
 // columns. On CUDA a packed matrix is op(B) transposed, [n,k] row-major. Every output is one FMA
 // chain along ascending k, so a row's result does not depend on the number of rows, its index or
 // the number of threads. This makes decoding on the CPU batch-invariant. With
-// ProductLibrary::bfloat16() all of this holds for the rounded inputs, and a panel has its own
-// layout (pairs.h), which takes at most as much memory. With ProductLibrary::bfloat16x3() a panel
+// ProductMethod::bfloat16() all of this holds for the rounded inputs, and a panel has its own
+// layout (pairs.h), which takes at most as much memory. With ProductMethod::bfloat16x3() a panel
 // takes 1.5 times as much where k is a multiple of 32.
 
 /// Columns of a panel (depends on the instruction set).
 std::int64_t packed_panel();
-/// Floats that pack() writes for a [k,n] matrix without ProductLibrary::bfloat16x3(): k times n
+/// Floats that pack() writes for a [k,n] matrix without ProductMethod::bfloat16x3(): k times n
 /// rounded up to whole panels.
 std::int64_t packed_size(std::int64_t k, std::int64_t n);
 /// Floats that pack() writes with these products.

@@ -2,10 +2,10 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/product.h"
-#include "kernels/products/product_library.h"
-#include "kernels/products/rounded_products.h"
+#include "kernels/products/product_method.h"
 
 #include <numeric>
 
@@ -40,7 +40,7 @@ void output_part(const GemmBatch& batch, const Product& first, std::int64_t i, s
 // Distributes the outputs evenly over the threads; where they do not divide evenly, their rows are
 // split as well.
 void run_batch(const Cpu& cpu, const GemmBatch& batch, Product product) {
-  product.rounded = rounded_products(cpu);
+  product.rounded = bf16_products(cpu);
   product.separate = rounds_separately(cpu);
   ThreadPool& pool = *cpu.pool;
   const std::int64_t all = outputs(batch), workers = pool.size();
@@ -88,7 +88,7 @@ void pack_batched(const Cpu& cpu, const GemmBatch& batch, bool transpose_b, std:
         for (std::int64_t i = begin; i < end; ++i) {
           const float* from =
               b + i / batch.planes * batch.b_group + i % batch.planes * batch.b_plane;
-          if (const RoundedProducts* const rounded = rounded_products(cpu))
+          if (const Bf16Products* const rounded = bf16_products(cpu))
             rounded->pack(transpose_b, k, 0, n, from, ldb, packed + i * size);
           else
             pack_panels(transpose_b, 0, k, 0, n, from, ldb, packed + i * size, stride);
@@ -106,7 +106,7 @@ void gemm_packed_batched_rows(const Cpu& cpu, const GemmBatch& batch, std::int64
                               std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                               const float* packed, bool accumulate, float* c, std::int64_t ldc) {
   Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
-  product.rounded = rounded_products(cpu);
+  product.rounded = bf16_products(cpu);
   product.separate = rounds_separately(cpu);
   for (std::int64_t i = 0; i < outputs(batch); ++i) output_part(batch, product, i, 0, m);
 }

@@ -40,7 +40,7 @@ NMT_KERNEL(gemm_batched, const GemmBatch& batch, bool transpose_a, bool transpos
            std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* b,
            std::int64_t ldb, float beta, float* c, std::int64_t ldc);
 
-/// Floats that pack_batched() writes: without ProductLibrary::bfloat16x3(), and with these
+/// Floats that pack_batched() writes: without ProductMethod::bfloat16x3(), and with these
 /// products.
 std::int64_t packed_batched_size(const GemmBatch& batch, std::int64_t k, std::int64_t n);
 std::int64_t packed_batched_size(const Cpu& cpu, const GemmBatch& batch, std::int64_t k,

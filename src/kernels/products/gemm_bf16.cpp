@@ -2,9 +2,9 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/product.h"
-#include "kernels/products/rounded_products.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ std::uint16_t finite_bf16(std::uint16_t weight) {
 
 // Where the elements of a packed column are.
 struct Layout {
-  const RoundedProducts* fast = fast_rounded_products();
+  const Bf16Products* fast = fast_bf16_products();
   std::int64_t panel = packed_panel();
 
   std::int64_t column_size(std::int64_t k) const { return fast ? 2 * fast->column_elements(k) : k; }
@@ -66,7 +66,7 @@ void pack_columns(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t
 Product product_of(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                    const std::uint16_t* packed, bool accumulate, float* c, std::int64_t ldc) {
   Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
-  if (const RoundedProducts* const fast = fast_rounded_products()) {
+  if (const Bf16Products* const fast = fast_bf16_products()) {
     product.packed = reinterpret_cast<const float*>(packed);
     product.packed_bf16 = nullptr;
     product.rounded = fast;

@@ -9,8 +9,8 @@ namespace nmt::kernels {
 
 // GEMM with weights in bfloat16, for decoding: they take half the memory of float32. Weights are
 // rounded to nearest even when they are packed. Where products of bfloat16 are faster
-// (fast_rounded_products() in rounded_products.h), A is rounded too, as in training with
-// ProductLibrary::bfloat16(), and panels consist of pairs (pairs.h). Elsewhere A is not rounded,
+// (fast_bf16_products() in bf16_products.h), A is rounded too, as in training with
+// ProductMethod::bfloat16(), and panels consist of pairs (pairs.h). Elsewhere A is not rounded,
 // and the weights of panels as in gemm.h are widened when they are read, which is exact. Sums are
 // float32. An output depends neither on the other rows nor on the number of threads.
 

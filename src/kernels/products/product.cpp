@@ -1,9 +1,9 @@
 #include "kernels/products/product.h"
 
 #include "core/error.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/blocks/multiply.h"
-#include "kernels/products/product_library.h"
-#include "kernels/products/rounded_products.h"
+#include "kernels/products/product_method.h"
 #include "kernels/products/separate.h"
 
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace nmt::kernels {
 namespace {
 
-// RoundedProducts::pack where the processor multiplies no pairs.
+// Bf16Products::pack where the processor multiplies no pairs.
 void pack_rounded_floats(bool transpose_b, std::int64_t k, std::int64_t n_begin, std::int64_t n_end,
                          const float* b, std::int64_t ldb, float* packed) {
   float* const first = packed + n_begin * k;
@@ -38,15 +38,15 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
   multiply_part<float>(p, m_begin, m_end, n_begin, n_end);
 }
 
-const RoundedProducts& rounded_products() {
-  if (const RoundedProducts* const amx = amx_products()) return *amx;
+const Bf16Products& bf16_products() {
+  if (const Bf16Products* const amx = amx_products()) return *amx;
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  static constexpr RoundedProducts pairs{
+  static constexpr Bf16Products pairs{
       "bfloat16 by AVX-512 BF16", true, 1, column_elements<Pair>, pack_columns_of_pairs,
       multiply_part<Pair>};
   if (has_pairs()) return pairs;
 #endif
-  static constexpr RoundedProducts floats{
+  static constexpr Bf16Products floats{
       "inputs rounded to bfloat16 and multiplied in float32 (without AVX-512 BF16 this is slower "
       "than float32)",
       false,
@@ -57,9 +57,9 @@ const RoundedProducts& rounded_products() {
   return floats;
 }
 
-const RoundedProducts* fast_rounded_products() {
-  static const RoundedProducts* const products = [] {
-    const RoundedProducts& all = rounded_products();
+const Bf16Products* fast_bf16_products() {
+  static const Bf16Products* const products = [] {
+    const Bf16Products& all = bf16_products();
     const bool fast = &all == amx_products() || has_fast_pairs();
     return all.is_native && fast ? &all : nullptr;
   }();

@@ -7,8 +7,8 @@
 
 namespace nmt::kernels {
 
-class ProductLibrary;
-struct RoundedProducts;
+class ProductMethod;
+struct Bf16Products;
 
 /// A product C[m,n] (+)= op(A) op(B): the common core of the packed and the training GEMM. B is
 /// packed (gemm.h), or row-major and packed block by block on the fly.
@@ -25,10 +25,10 @@ struct Product {
   bool accumulate = false;
   float* c = nullptr;
   std::int64_t ldc = 0;
-  const ProductLibrary* library = nullptr;  ///< used where it is faster; null: own tiles only
-  /// Rounds the inputs to bfloat16 (ProductLibrary::bfloat16(), bfloat16x3()); `packed` is of
+  const ProductMethod* library = nullptr;  ///< used where it is faster; null: own tiles only
+  /// Rounds the inputs to bfloat16 (ProductMethod::bfloat16(), bfloat16x3()); `packed` is of
   /// pack() with the same value. Null: the inputs are not rounded.
-  const RoundedProducts* rounded = nullptr;
+  const Bf16Products* rounded = nullptr;
   bool separate = false;  ///< computed by separate_product_part() (separate.h)
 };
 

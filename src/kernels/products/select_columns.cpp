@@ -1,8 +1,8 @@
 #include "kernels/products/select_columns.h"
 
 #include "core/thread_pool.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/gemm.h"
-#include "kernels/products/rounded_products.h"
 
 #include <algorithm>
 
@@ -36,7 +36,7 @@ void select_columns(const Cpu& cpu, std::int64_t k, std::int64_t, std::span<cons
 
 void select_columns(const Cpu& cpu, std::int64_t k, std::int64_t, std::span<const std::int32_t> ids,
                     const std::uint16_t* packed, std::uint16_t* out) {
-  if (const RoundedProducts* const fast = fast_rounded_products())
+  if (const Bf16Products* const fast = fast_bf16_products())
     return select_panels(cpu, fast->column_elements(k), ids,
                          reinterpret_cast<const std::uint32_t*>(packed),
                          reinterpret_cast<std::uint32_t*>(out));

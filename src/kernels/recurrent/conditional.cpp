@@ -102,6 +102,60 @@ std::int64_t context_space(const Conditional& a) {
   return a.context_width() * (a.higher.rearrange ? 2 : 1) + (a.headed ? a.attention.width : 0);
 }
 
+// The rows [begin, begin + rows) of a share and its buffers.
+struct BackwardShare {
+  std::int64_t begin, rows;
+  float* carry[max_states];  // [rows, H] each
+  float* sums;               // Layout::stride floats
+  float* temporary;          // of cell_backward()
+  float* dcontext;           // [rows, context_width()], unless headed
+  float* rearranged;         // [rows, context_width()], of a higher unit that rearranges
+  float* dheads;             // [rows, width of the attention], if headed
+};
+
+// The backward pass of step t for the rows of a share.
+void step_backward(const ShareCpu& on, const Conditional& a, const ConditionalGradient& g,
+                   const Layout& layout, const BackwardShare& share, std::int64_t t) {
+  const Attention& att = a.attention;
+  const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h,
+                     width = a.context_width();
+  const std::int64_t begin = share.begin, rows = share.rows, row = t * a.batch + begin;
+  float* const* const carry = share.carry;
+  float* const sums = share.sums;
+  add_floats(rows * h, g.dh + row * h, carry[0]);
+  cell_backward(on, a.higher, a.higher_record, g.higher, row, higher_step(a, t, row, begin, rows),
+                carry, sums + layout.higher, share.temporary);
+  float* dxc = g.higher.dx + row * wide;
+  if (a.context_gain)
+    layer_norm_backward_rows(rows, inputs, h, dxc, a.xc_normal + row * wide,
+                             a.xc_rstd + row * inputs, a.context_gain, dxc, sums + layout.gain,
+                             sums + layout.norm_bias);
+  float* const dcontext = a.headed ? g.doutputs + row * width : share.dcontext;
+  if (g.dcontexts) std::copy_n(g.dcontexts + row * width, rows * width, dcontext);
+  const bool add = g.dcontexts != nullptr;
+  if (a.higher.rearrange) {
+    product_transposed_rows(on, a.higher.groups, inputs, rows, width, h, dxc, a.context_transposed,
+                            false, share.rearranged);
+    rearrange_back_rows(rows, a.higher.groups, width, share.rearranged, add, dcontext);
+  } else {
+    product_transposed_rows(on, a.higher.groups, inputs, rows, width, h, dxc, a.context_transposed,
+                            add, dcontext);
+  }
+  if (a.headed)
+    product_transposed_rows(on, 1, 1, rows, att.width, width, dcontext, a.output_transposed, false,
+                            share.dheads);
+  const float* const dattended = a.headed ? share.dheads : dcontext;
+  for (std::int64_t r = 0; r < rows; ++r)
+    attention_row_backward(att, begin + r, row + r, a.queries + (row + r) * att.space,
+                           a.weights + (row + r) * att.heads * att.steps, dattended + r * att.width,
+                           g.dqueries + (row + r) * att.space, g.dkeys, g.dmemory, sums + layout.v,
+                           sums + layout.softmax);
+  product_transposed_rows(on, 1, 1, rows, h, att.space, g.dqueries + row * att.space,
+                          a.query_transposed, true, carry[0]);
+  cell_backward(on, a.lower, a.lower_record, g.lower, row, lower_step(a, t, row, begin, rows),
+                carry, sums, share.temporary);
+}
+
 }  // namespace
 
 std::int64_t conditional_scratch(const Cpu& cpu, const Conditional& a) {
@@ -114,56 +168,24 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
   const Shares shares(cpu, a.batch);
   const ShareCpu on = shares.cpu(cpu);
   const Layout layout(a);
-  const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h,
-                     width = a.context_width();
+  const std::int64_t wide = a.higher.unit->inputs * a.lower.width, width = a.context_width();
   std::fill_n(g.scratch, shares.count * layout.stride, 0.0f);
   if (g.writes_memory) fill(cpu, g.dmemory, att.steps * att.sentences * att.width, 0.0f);
   float* state_space = g.scratch + shares.count * layout.stride;
   float* contexts = state_space + a.batch * cell_space(a.lower);
-  shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {
-    const std::int64_t rows = end - begin;
-    float* sums = g.scratch + share * layout.stride;
-    float* temporary = state_space + begin * cell_space(a.lower);
+  shares.run(cpu, [&](std::int64_t number, std::int64_t begin, std::int64_t end) {
     float* const space = contexts + begin * context_space(a);
-    float* const rearranged = space + rows * width;
-    float* const dheads = space + rows * (context_space(a) - att.width);
-    float* carry[max_states]{};
-    start_carry(a.lower, g.dinitial, begin, rows, carry);
-    for (std::int64_t t = a.steps - 1; t >= 0; --t) {
-      const std::int64_t row = t * a.batch + begin;
-      add_floats(rows * h, g.dh + row * h, carry[0]);
-      cell_backward(on, a.higher, a.higher_record, g.higher, row,
-                    higher_step(a, t, row, begin, rows), carry, sums + layout.higher, temporary);
-      float* dxc = g.higher.dx + row * wide;
-      if (a.context_gain)
-        layer_norm_backward_rows(rows, inputs, h, dxc, a.xc_normal + row * wide,
-                                 a.xc_rstd + row * inputs, a.context_gain, dxc, sums + layout.gain,
-                                 sums + layout.norm_bias);
-      float* const dcontext = a.headed ? g.doutputs + row * width : space;
-      if (g.dcontexts) std::copy_n(g.dcontexts + row * width, rows * width, dcontext);
-      const bool add = g.dcontexts != nullptr;
-      if (a.higher.rearrange) {
-        product_transposed_rows(on, a.higher.groups, inputs, rows, width, h, dxc,
-                                a.context_transposed, false, rearranged);
-        rearrange_back_rows(rows, a.higher.groups, width, rearranged, add, dcontext);
-      } else {
-        product_transposed_rows(on, a.higher.groups, inputs, rows, width, h, dxc,
-                                a.context_transposed, add, dcontext);
-      }
-      if (a.headed)
-        product_transposed_rows(on, 1, 1, rows, att.width, width, dcontext, a.output_transposed,
-                                false, dheads);
-      const float* const dattended = a.headed ? dheads : dcontext;
-      for (std::int64_t r = 0; r < rows; ++r)
-        attention_row_backward(att, begin + r, row + r, a.queries + (row + r) * att.space,
-                               a.weights + (row + r) * att.heads * att.steps,
-                               dattended + r * att.width, g.dqueries + (row + r) * att.space,
-                               g.dkeys, g.dmemory, sums + layout.v, sums + layout.softmax);
-      product_transposed_rows(on, 1, 1, rows, h, att.space, g.dqueries + row * att.space,
-                              a.query_transposed, true, carry[0]);
-      cell_backward(on, a.lower, a.lower_record, g.lower, row, lower_step(a, t, row, begin, rows),
-                    carry, sums, temporary);
-    }
+    const std::int64_t rows = end - begin;
+    BackwardShare share{begin,
+                        rows,
+                        {},
+                        g.scratch + number * layout.stride,
+                        state_space + begin * cell_space(a.lower),
+                        space,
+                        space + rows * width,
+                        space + rows * (context_space(a) - att.width)};
+    start_carry(a.lower, g.dinitial, begin, rows, share.carry);
+    for (std::int64_t t = a.steps - 1; t >= 0; --t) step_backward(on, a, g, layout, share, t);
   });
   add_cell_sums(a.lower, g.scratch, shares.count, layout.stride, g.lower);
   add_cell_sums(a.higher, g.scratch + layout.higher, shares.count, layout.stride, g.higher);

@@ -90,7 +90,7 @@ constexpr Unit describe(const char* name, const char* variant) {
 
 constexpr Unit table[] = {
 #define NMT_UNIT(...)
-#define NMT_MATRIX_UNIT(name, variant, ...) describe<__VA_ARGS__>(name, variant),
+#define NMT_MATRIX_STATE_UNIT(name, variant, ...) describe<__VA_ARGS__>(name, variant),
 #include "units/units.def"
 #undef NMT_UNIT
 };
@@ -142,7 +142,7 @@ struct Division {
 
 }  // namespace
 
-std::span<const Unit> matrix_units() {
+std::span<const Unit> matrix_state_units() {
   return table;
 }
 

@@ -91,7 +91,7 @@ struct MatrixKernels {
 };
 
 /// All matrix-state units of units.def, in order.
-std::span<const Unit> matrix_units();
+std::span<const Unit> matrix_state_units();
 
 /// Floats of MatrixRecurrence::record.
 std::int64_t matrix_record(const Cpu&, const MatrixRecurrence&);

@@ -258,8 +258,8 @@ void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
       for (std::int64_t i = 0; i < a.steps; ++i) {
         const StepOffsets at = step_offsets(a, i, 0);
         UnitStep step = unit_step(a, at, 0, a.batch);
-        step.first = first;
-        step.rest = slices.width - end;
+        step.first_channel = first;
+        step.skipped_after = slices.width - end;
         cell_forward({cpu, false}, a.cell, a.record, at.at, step);
       }
     });
@@ -292,8 +292,8 @@ void backward_in_slices(const Cpu& cpu, const Recurrence& a, const RecurrenceGra
       for (std::int64_t b = 0; b < a.batch; ++b)
         add_floats(end - first, g.dh + (at.row + b) * h + first, carry[0] + b * h + first);
       UnitStep step = unit_step(a, at, 0, a.batch);
-      step.first = first;
-      step.rest = h - end;
+      step.first_channel = first;
+      step.skipped_after = h - end;
       cell_backward({cpu, false}, a.cell, a.record, g.cell, at.row, step, carry, g.scratch,
                     nullptr);
     }

@@ -12,9 +12,9 @@ namespace nmt::kernels {
 // Projections and their gradients in bfloat16 instead of float32 [CUDA only]: x_rounded without x,
 // and CellGradient::dx_rounded without dx.
 //
-// Copies of matrices rounded for products (products/rounded.h), here and in the other drivers: the
-// kernels that write a matrix write its copy too; null: none. CUDA only, and not for products with
-// groups, rearranged rows or dropout.
+// Copies of matrices rounded for products (products/product_input.h), here and in the other
+// drivers: the kernels that write a matrix write its copy too; null: none. CUDA only, and not for
+// products with groups, rearranged rows or dropout.
 
 /// The recurrent weights of one unit. R = unit->recurrents, L = unit->late; in [.. (R+L)*H] the
 /// planes of R come first. With groups, the planes of both matrices are block-diagonal and packed

@@ -42,13 +42,13 @@ template <class U>
 // The channels [first, end) of `planes` planes of a row, which begins at `row`.
 template <class Body>
 void each_plane(const UnitStep& a, int planes, std::int64_t row, Body&& body) {
-  const std::int64_t n = a.width - a.first - a.rest;
-  for (int p = 0; p < planes; ++p) body((row * planes + p) * a.width + a.first, n);
+  const std::int64_t n = a.width - a.first_channel - a.skipped_after;
+  for (int p = 0; p < planes; ++p) body((row * planes + p) * a.width + a.first_channel, n);
 }
 
 template <class U>
 void forward(const UnitStep& a) {
-  const std::int64_t h = a.width, end = h - a.rest;
+  const std::int64_t h = a.width, end = h - a.skipped_after;
   for (std::int64_t r = 0; r < a.rows; ++r) {
     if (a.mask && a.mask[r] == 0.0f) {
       each_plane(a, 1, r, [&](std::int64_t at, std::int64_t n) {
@@ -57,7 +57,7 @@ void forward(const UnitStep& a) {
       continue;
     }
     const std::int64_t ahead = r + 1 < a.rows ? r + 1 : a.stride;
-    each_block(a.first, end, [&](std::int64_t from, std::int64_t to) {
+    each_block(a.first_channel, end, [&](std::int64_t from, std::int64_t to) {
       prefetch_planes(a, a.x, U::inputs, ahead, from, to);
       for (int p = 0; p < U::states; ++p) prefetch_output_planes(a, a.next[p], 1, ahead, from, to);
 #pragma omp simd
@@ -73,7 +73,7 @@ void forward(const UnitStep& a) {
 
 template <class U>
 void backward(const UnitStep& a, const UnitStepGradient& g) {
-  const std::int64_t h = a.width, end = h - a.rest;
+  const std::int64_t h = a.width, end = h - a.skipped_after;
   for (std::int64_t r = 0; r < a.rows; ++r) {
     if (a.mask && a.mask[r] == 0.0f) {
       const auto clear = [&](int planes, float* to) {
@@ -90,7 +90,7 @@ void backward(const UnitStep& a, const UnitStepGradient& g) {
       continue;
     }
     const std::int64_t ahead = r + 1 < a.rows ? r + 1 : -a.stride;
-    each_block(a.first, end, [&](std::int64_t from, std::int64_t to) {
+    each_block(a.first_channel, end, [&](std::int64_t from, std::int64_t to) {
       prefetch_planes(a, a.x, U::inputs, ahead, from, to);
       if constexpr (U::recurrents > 0) prefetch_planes(a, a.u, U::recurrents, ahead, from, to);
       if constexpr (U::late > 0) prefetch_planes(a, a.late, U::late, ahead, from, to);

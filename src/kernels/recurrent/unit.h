@@ -14,13 +14,13 @@ constexpr int max_states = 4;
 /// channels are adjacent.
 struct UnitStep {
   std::int64_t rows = 0;
-  std::int64_t width = 0;    ///< H
-  std::int64_t stride = 0;   ///< rows from this step to the next one, which is loaded ahead; or 0
-  std::int64_t first = 0;    ///< the channels before this one are left alone,
-  std::int64_t rest = 0;     ///< and so many after the others; in units without products
-  const float* x = nullptr;  ///< [rows, inputs*H]
-  const float* u = nullptr;  ///< [rows, recurrents*H] h'U, bias and layer normalization included
-  const float* late = nullptr;          ///< [rows, late*H]
+  std::int64_t width = 0;   ///< H
+  std::int64_t stride = 0;  ///< rows from this step to the next one, which is loaded ahead; or 0
+  std::int64_t first_channel = 0;  ///< of those that are computed
+  std::int64_t skipped_after = 0;  ///< channels at the end that are not computed
+  const float* x = nullptr;        ///< [rows, inputs*H]
+  const float* u = nullptr;     ///< [rows, recurrents*H] h'U, bias and layer normalization included
+  const float* late = nullptr;  ///< [rows, late*H]
   const float* vectors = nullptr;       ///< [vectors*H]
   const float* position = nullptr;      ///< [position_vectors*H] for the position of this step
   const float* mask = nullptr;          ///< [rows] or null; 0: the states of the row are copied
@@ -97,7 +97,7 @@ struct Unit {
   bool has_recurrent_product() const { return recurrents + late > 0; }
 };
 
-/// All units of units.def with vectors as states, in order (the others: matrix_units()).
+/// All units of units.def with vectors as states, in order (the others: matrix_state_units()).
 std::span<const Unit> units();
 
 }  // namespace nmt::kernels

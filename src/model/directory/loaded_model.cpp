@@ -56,8 +56,14 @@ std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory,
   std::unique_ptr<LoadedModel> loaded(new LoadedModel);
   loaded->updates_ = checkpoint.updates();
   loaded->folder_ = checkpoint.folder();
-  // The file is verified while the vocabularies are read.
-  auto weights = std::async(std::launch::async, [&checkpoint] { return checkpoint.open_model(); });
+  // The file is verified while the vocabularies are read, or after them if no thread can start.
+  const auto open = [&checkpoint] { return checkpoint.open_model(); };
+  std::future<safetensors::File> weights;
+  try {
+    weights = std::async(std::launch::async, open);
+  } catch (const std::system_error&) {
+    weights = std::async(std::launch::deferred, open);
+  }
   loaded->vocabularies_ = place.load_vocabularies();
   loaded->model_ = std::make_unique<Model>(place.spec(), place.source_size(), place.target_size(),
                                            context, 0, Model::Weights::none);

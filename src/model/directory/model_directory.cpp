@@ -7,13 +7,13 @@
 #include "core/hash/checksum.h"
 #include "core/log.h"
 #include "core/temporary.h"
+#include "model/directory/checkpoint_folders.h"
 #include "model/directory/json_file.h"
 #include "model/directory/stored_weights.h"
 #include "model/older_settings.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -26,80 +26,28 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// A checkpoint's folder is named "<updates>", or "<updates>.<n>" where that name was taken by one
-// that a link still names.
-struct FolderName {
-  std::int64_t updates = 0, copy = 0;
-  auto operator<=>(const FolderName&) const = default;
-  std::string text() const {
-    return copy == 0 ? fmt::format("{}", updates) : fmt::format("{}.{}", updates, copy);
+// A name for the folder of a new checkpoint.
+FolderName free_name(const std::string& path, std::int64_t updates) {
+  FolderName name{updates, 0};
+  const auto latest = linked_folder(path, "latest"), best = linked_folder(path, "best");
+  for (; fs::exists(checkpoints_of(path) + "/" + name.text()); ++name.copy) {
+    if (name == latest || name == best) continue;
+    remove_folder(path, name);  // of a process that was killed before its links were set
+    break;
   }
-};
-
-std::optional<FolderName> parse_name(const std::string& text) {
-  FolderName name;
-  const char* end = text.data() + text.size();
-  std::from_chars_result result = std::from_chars(text.data(), end, name.updates);
-  if (result.ec == std::errc() && result.ptr != end && *result.ptr == '.')
-    result = std::from_chars(result.ptr + 1, end, name.copy);
-  return result.ec == std::errc() && result.ptr == end && name.text() == text ? std::optional(name)
-                                                                              : std::nullopt;
+  return name;
 }
 
-std::string checkpoints_of(const std::string& path) {
-  return path + "/checkpoints";
-}
-
-std::vector<FolderName> folders_of(const std::string& path) {
-  std::vector<FolderName> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(checkpoints_of(path), error)) {
-    if (const auto name = parse_name(entry.path().filename().string())) names.push_back(*name);
+// Error (failed): the disk has too little space for the checkpoint in `folder`.
+void require_space(const std::string& folder, const CheckpointContents& checkpoint) {
+  std::uint64_t bytes = checkpoint.info.size() + 4096;
+  for (const auto* tensors : {&checkpoint.model, &checkpoint.state}) {
+    for (const safetensors::View& tensor : *tensors) bytes += tensor.bytes() + 256;
   }
-  if (error && error != std::errc::no_such_file_or_directory)
-    fail(ExitStatus::usage, "{}: {}", checkpoints_of(path), error.message());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-// A copy that follows symbolic links (scp -r, cp -L) has a directory in the place of a link.
-bool is_copied_link(const std::string& path, const char* link) {
-  std::error_code error;
-  return fs::is_directory(fs::symlink_status(path + "/" + link, error));
-}
-
-// The folder that a link names, if it is one of the checkpoints.
-std::optional<FolderName> linked(const std::string& path, const char* link) {
-  std::error_code error;
-  if (is_copied_link(path, link)) {
-    const FolderName name{StoredCheckpoint(path + "/" + link).updates(), 0};
-    if (!fs::exists(checkpoints_of(path) + "/" + name.text(), error)) return std::nullopt;
-    return name;
-  }
-  const fs::path target = fs::read_symlink(path + "/" + link, error);
-  return error ? std::nullopt : parse_name(target.filename().string());
-}
-
-// Renamed first: a kill inside leaves no half checkpoint under a checkpoint's name.
-void remove_folder(const std::string& path, const FolderName& name) {
-  const std::string folder = checkpoints_of(path) + "/" + name.text(),
-                    aside = checkpoints_of(path) + "/.tmp-old-" + name.text();
-  std::error_code error;
-  fs::remove_all(aside, error);
-  fs::rename(folder, aside, error);
-  if (!error) fs::remove_all(aside, error);
-  if (error) fail(ExitStatus::failed, "{}: cannot be removed: {}", folder, error.message());
-}
-
-// Nothing is known of an older checkpoint whose manifest is damaged; that must not stop the save of
-// a sound one.
-bool was_best(const std::string& folder) {
-  try {
-    return StoredCheckpoint(folder).is_best();
-  } catch (const Error& error) {
-    log::warn("{}; it counts as none of the best", error.what());
-    return false;
-  }
+  if (const std::int64_t room = free_bytes(fs::path(folder).parent_path());
+      room < static_cast<std::int64_t>(bytes))
+    fail(ExitStatus::failed, "{}: not enough disk space: {} bytes needed, {} free", folder, bytes,
+         room);
 }
 
 }  // namespace
@@ -117,7 +65,7 @@ ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& 
                                       const Vocabulary& source, const Vocabulary& target,
                                       Dtype weights) {
   make_directories(path);
-  // config.json, the first, says that there is a model: it goes first and comes last.
+  // config.json marks the directory as a model, so it is removed first and written last.
   std::error_code error;
   for (const char* name : contents) {
     fs::remove_all(path + "/" + name, error);
@@ -259,21 +207,9 @@ void ModelDirectory::save(const CheckpointContents& checkpoint, bool is_best, in
          path_);
   const std::string all = checkpoints_of(path_);
   make_directories(all);
-  FolderName name{checkpoint.updates, 0};
-  const auto latest = linked(path_, "latest"), best = linked(path_, "best");
-  for (; fs::exists(all + "/" + name.text()); ++name.copy) {
-    if (name == latest || name == best) continue;
-    remove_folder(path_, name);  // of a process that was killed before its links were set
-    break;
-  }
-  std::uint64_t bytes = checkpoint.info.size() + 4096;
-  for (const auto* tensors : {&checkpoint.model, &checkpoint.state}) {
-    for (const safetensors::View& tensor : *tensors) bytes += tensor.bytes() + 256;
-  }
+  const FolderName name = free_name(path_, checkpoint.updates);
   const std::string folder = all + "/" + name.text();
-  if (const std::int64_t room = free_bytes(all); room < static_cast<std::int64_t>(bytes))
-    fail(ExitStatus::failed, "{}: not enough disk space: {} bytes needed, {} free", folder, bytes,
-         room);
+  require_space(folder, checkpoint);
   write_directory(folder, [&](const std::string& aside) {
     ordered_json files = ordered_json::object();
     const auto record = [&](const char* file, const safetensors::Written& written) {
@@ -295,12 +231,12 @@ void ModelDirectory::save(const CheckpointContents& checkpoint, bool is_best, in
                json_text(checkpoint_format, checkpoint_version, manifest));
   });
   // The best first: a kill in between repeats the updates since `latest`, and finds the best again.
-  if (is_best) point("best", name.text());
-  point("latest", name.text());
+  if (is_best) set_link("best", name.text());
+  set_link("latest", name.text());
   remove_old(keep_last, keep_best);
 }
 
-void ModelDirectory::point(const char* link, const std::string& name) const {
+void ModelDirectory::set_link(const char* link, const std::string& name) const {
   const std::string aside = fmt::format("{}/.tmp-{}-{}", path_, link, ::getpid()),
                     target = "checkpoints/" + name;
   std::error_code error;
@@ -323,7 +259,7 @@ void ModelDirectory::point(const char* link, const std::string& name) const {
 }
 
 void ModelDirectory::remove_old(int keep_last, int keep_best) const {
-  const auto latest = linked(path_, "latest"), best = linked(path_, "best");
+  const auto latest = linked_folder(path_, "latest"), best = linked_folder(path_, "best");
   std::set<std::int64_t> counted, counted_best;  // updates; of two copies the newer stays
   std::vector<FolderName> names = folders_of(path_);
   std::reverse(names.begin(), names.end());
@@ -343,30 +279,30 @@ void ModelDirectory::clean_up() {
   remove_temporaries(checkpoints_of(path_));
   const auto last = this->latest();
   if (!last) return;
-  const auto best = linked(path_, "best");
-  if (is_copied_link(path_, "best") && best) point("best", best->text());
+  const auto best = linked_folder(path_, "best");
+  if (is_copied_link(path_, "best") && best) set_link("best", best->text());
   if (!is_link("latest")) {
     std::string name = fs::path(last->folder()).filename().string();
-    if (!parse_name(name)) {  // the copied link itself: a copy without its checkpoints
+    if (!parse_folder_name(name)) {  // the copied link itself: a copy without its checkpoints
       name = FolderName{last->updates(), 0}.text();
       make_directories(checkpoints_of(path_));
       fs::rename(last->folder(), checkpoints_of(path_) + "/" + name);
     }
     log::warn("{}/latest is missing or no symbolic link; it names checkpoint {} now", path_, name);
-    point("latest", name);
+    set_link("latest", name);
   }
   remove_newer();
 }
 
 void ModelDirectory::return_to(std::int64_t updates) {
-  point("latest", fs::path(checkpoint(updates).folder()).filename().string());
+  set_link("latest", fs::path(checkpoint(updates).folder()).filename().string());
   remove_newer();
 }
 
 // A checkpoint newer than `latest` is whole, but training goes on from `latest` and will make it
 // again.
 void ModelDirectory::remove_newer() const {
-  const auto latest = linked(path_, "latest"), best = linked(path_, "best");
+  const auto latest = linked_folder(path_, "latest"), best = linked_folder(path_, "best");
   for (const FolderName& name : folders_of(path_)) {
     if (latest && name > *latest && name != best) remove_folder(path_, name);
   }
@@ -387,7 +323,7 @@ std::optional<StoredCheckpoint> ModelDirectory::latest() const {
 std::string ModelDirectory::latest_name() const {
   if (is_copied_link(path_, "latest")) return "";
   if (is_link("latest")) {
-    const auto name = linked(path_, "latest");
+    const auto name = linked_folder(path_, "latest");
     return name ? name->text() : "";
   }
   const std::vector<FolderName> names = folders_of(path_);
@@ -395,7 +331,7 @@ std::string ModelDirectory::latest_name() const {
 }
 
 std::optional<StoredCheckpoint> ModelDirectory::follow(const char* link) const {
-  const auto name = linked(path_, link);
+  const auto name = linked_folder(path_, link);
   if (is_copied_link(path_, link))
     return StoredCheckpoint(name ? checkpoints_of(path_) + "/" + name->text() : path_ + "/" + link);
   if (!is_link(link)) return std::nullopt;

@@ -40,6 +40,9 @@ class StoredCheckpoint {
   std::int64_t updates() const { return updates_; }
   /// Whether it was saved as the best so far.
   bool is_best() const { return best_; }
+  /// CRC-32 of the file of weights, as of the manifest. Error (data): the manifest does not list
+  /// it.
+  std::uint32_t model_crc32() const;
 
   // Errors (data): missing, truncated, changed, not of their format; name the file and what is
   // wrong.
@@ -53,6 +56,7 @@ class StoredCheckpoint {
     std::uint64_t bytes = 0;
     std::uint32_t crc32 = 0;
   };
+  const FileRecord& record(const std::string& name) const;
   std::string verified(const std::string& name) const;
   std::string folder_;
   std::int64_t updates_ = 0;
@@ -140,7 +144,7 @@ class ModelDirectory {
   ModelDirectory() = default;
   bool is_link(const char* name) const;
   std::optional<StoredCheckpoint> follow(const char* link) const;
-  void point(const char* link, const std::string& name) const;
+  void set_link(const char* link, const std::string& name) const;
   void remove_old(int keep_last, int keep_best) const;
   void remove_newer() const;
 

@@ -49,23 +49,32 @@ StoredCheckpoint::StoredCheckpoint(const std::string& folder) : folder_(folder) 
   }
 }
 
+const StoredCheckpoint::FileRecord& StoredCheckpoint::record(const std::string& name) const {
+  const auto found = std::find_if(files_.begin(), files_.end(),
+                                  [&](const FileRecord& file) { return file.name == name; });
+  if (found == files_.end())
+    fail(ExitStatus::data, "{}/manifest.json: lists no file {}", folder_, name);
+  return *found;
+}
+
+std::uint32_t StoredCheckpoint::model_crc32() const {
+  return record("model.safetensors").crc32;
+}
+
 std::string StoredCheckpoint::verified(const std::string& name) const {
   const std::string path = folder_ + "/" + name;
-  const auto record = std::find_if(files_.begin(), files_.end(),
-                                   [&](const FileRecord& file) { return file.name == name; });
-  if (record == files_.end())
-    fail(ExitStatus::data, "{}/manifest.json: lists no file {}", folder_, name);
+  const FileRecord& written = record(name);
   std::error_code error;
   if (!fs::is_regular_file(path, error))
     fail(ExitStatus::data, "{}: {}", path,
          error && error != std::errc::no_such_file_or_directory ? error.message() : "is missing");
   const MappedFile file(path);
-  if (file.bytes().size() != record->bytes)
+  if (file.bytes().size() != written.bytes)
     fail(ExitStatus::data, "{}: has {} bytes, but {} were written", path, file.bytes().size(),
-         record->bytes);
-  if (const std::uint32_t sum = crc32_of(file); sum != record->crc32)
+         written.bytes);
+  if (const std::uint32_t sum = crc32_of(file); sum != written.crc32)
     fail(ExitStatus::data, "{}: is damaged: its CRC-32 is {:08x}, expected {:08x}", path, sum,
-         record->crc32);
+         written.crc32);
   return path;
 }
 

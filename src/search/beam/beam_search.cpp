@@ -122,8 +122,19 @@ class BeamSearch {
   void extend(int index, int first_row, int step, const DecodingStep& next) {
     Sentence& sentence = sentences_[index];
     const int end_row = first_row + sentence.rows;
+    const std::size_t first_next = next_parents_.size();
+    collect_candidates(sentence, first_row, step);
+    keep_best(index, first_row, step, next);
+    if (keep_attention_)
+      for (int row = first_row; row < end_row; ++row) tree_.drop(nodes_of_rows_[row]);
+    if (sentence.rows + sentence.finished == 0) fail_dead_end(step);
+    stop_if_decided(sentence, first_next, step);
+  }
+
+  /// candidates_ = the extensions of the sentence's rows; of the last step, </s> alone.
+  void collect_candidates(const Sentence& sentence, int first_row, int step) {
     candidates_.clear();
-    for (int row = first_row; row < end_row; ++row) {
+    for (int row = first_row; row < first_row + sentence.rows; ++row) {
       const float log_normalizer = top_k_.log_normalizer(row);
       if (step == sentence.longest) {
         add_candidate(row, 0, options_.eos, top_k_.extra(row), log_normalizer);
@@ -134,6 +145,12 @@ class BeamSearch {
       for (int rank = 0; rank < k_ && tokens[rank] >= 0; ++rank)
         add_candidate(row, rank, tokens[rank], values[rank], log_normalizer);
     }
+  }
+
+  /// Appends the best candidates to the next rows, in descending order, or to the finished
+  /// hypotheses.
+  void keep_best(int index, int first_row, int step, const DecodingStep& next) {
+    Sentence& sentence = sentences_[index];
     const auto width =
         std::min<std::size_t>(options_.beam_size - sentence.finished, candidates_.size());
     std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(width),
@@ -141,7 +158,6 @@ class BeamSearch {
 
     row_attention_.assign(sentence.rows, -1);
     sentence.rows = 0;
-    const std::size_t first_next = next_parents_.size();
     for (std::size_t i = 0; i < width; ++i) {
       const Candidate& c = candidates_[i];
       std::int32_t attention = -1;
@@ -159,9 +175,11 @@ class BeamSearch {
         ++sentence.rows;
       }
     }
-    if (keep_attention_)
-      for (int row = first_row; row < end_row; ++row) tree_.drop(nodes_of_rows_[row]);
-    if (sentence.rows + sentence.finished == 0) fail_dead_end(step);
+  }
+
+  /// Drops the sentence's next rows, from `first_next` on, if none of them can become better than
+  /// its best finished hypothesis.
+  void stop_if_decided(Sentence& sentence, std::size_t first_next, int step) {
     if (sentence.rows == 0 || options_.n_best || sentence.finished == 0) return;
     // Candidates are sorted, so the first live hypothesis of a sentence has its largest sum.
     const float hope = options_.ranking.bound(tree_.sum_of(next_nodes_[first_next]), step + 2,

@@ -73,14 +73,14 @@ TextTranslator::MarkedLines TextTranslator::marked(std::span<const std::string> 
 }
 
 std::vector<LineTranslation> TextTranslator::as_written(
-    std::span<const std::string> lines, std::int64_t first_line,
+    std::span<const std::string> lines, std::optional<std::int64_t> first_line,
     std::span<const ContextSentences> contexts) {
   if (best_) return lists(lines, first_line, contexts);
   if (!rules_.preserve.any() && rules_.glossary.size() == 0)
-    return guarded(translator_.translate_uncounted(lines, first_line, contexts), lines);
+    return guarded(uncounted(lines, first_line, contexts), lines);
   const auto [spans, plain] = marked(lines);
   std::vector<LineTranslation> translations =
-      guarded(translator_.translate_uncounted(plain, first_line, contexts), plain);
+      guarded(uncounted(plain, first_line, contexts), plain);
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (plain[i] != lines[i])  // the words of the line are others
       for (Output& output : translations[i].outputs) output.alignment.clear();
@@ -137,12 +137,18 @@ std::vector<LineTranslation> TextTranslator::as_written(
   return translations;
 }
 
+std::vector<LineTranslation> TextTranslator::uncounted(std::span<const std::string> lines,
+                                                       std::optional<std::int64_t> first_line,
+                                                       std::span<const ContextSentences> contexts) {
+  return first_line ? translator_.translate_uncounted(lines, *first_line, contexts)
+                    : translator_.translate_parts(lines, contexts);
+}
+
 std::vector<LineTranslation> TextTranslator::lists(std::span<const std::string> lines,
-                                                   std::int64_t first_line,
+                                                   std::optional<std::int64_t> first_line,
                                                    std::span<const ContextSentences> contexts) {
   const auto [spans, plain] = marked(lines);
-  std::vector<LineTranslation> translations =
-      translator_.translate_uncounted(plain, first_line, contexts);
+  std::vector<LineTranslation> translations = uncounted(plain, first_line, contexts);
   std::vector<std::size_t> refused;
   std::vector<std::string> texts;
   std::vector<ContextSentences> contexts_of_texts;
@@ -163,7 +169,7 @@ std::vector<LineTranslation> TextTranslator::lists(std::span<const std::string> 
     std::erase_if(outputs, breaks_rule);
   }
   if (refused.empty()) return translations;
-  std::vector<LineTranslation> again = best_->as_written(texts, first_line, contexts_of_texts);
+  std::vector<LineTranslation> again = best_->as_written(texts, {}, contexts_of_texts);
   for (std::size_t i = 0; i < refused.size(); ++i) {
     std::vector<Output>& outputs = translations[refused[i]].outputs;
     Output& best = again[i].outputs.front();

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,9 +65,10 @@ class TextTranslator : public LineTranslator {
   /// translate() with recasing, without counting repetitions, with read_contexts().
   std::vector<LineTranslation> recased(std::span<const std::string> lines, std::int64_t first_line,
                                        std::span<const ContextSentences> contexts);
-  /// The same of lines whose case stays.
+  /// The same of lines whose case stays. No first_line: of lines that were translated before, which
+  /// do not count as lines again.
   std::vector<LineTranslation> as_written(std::span<const std::string> lines,
-                                          std::int64_t first_line,
+                                          std::optional<std::int64_t> first_line,
                                           std::span<const ContextSentences> contexts);
   /// The spans of lines, and the lines without their markers.
   struct MarkedLines {
@@ -75,8 +77,13 @@ class TextTranslator : public LineTranslator {
   };
   MarkedLines marked(std::span<const std::string> lines) const;
   /// The same for n-best lists that begin with the output of best_.
-  std::vector<LineTranslation> lists(std::span<const std::string> lines, std::int64_t first_line,
+  std::vector<LineTranslation> lists(std::span<const std::string> lines,
+                                     std::optional<std::int64_t> first_line,
                                      std::span<const ContextSentences> contexts);
+  /// The model's translations, without counting repetitions.
+  std::vector<LineTranslation> uncounted(std::span<const std::string> lines,
+                                         std::optional<std::int64_t> first_line,
+                                         std::span<const ContextSentences> contexts);
   std::vector<TextSpan> spans_of(const std::string& line) const;
   /// The model's translations of lines behind the repetition guard.
   std::vector<LineTranslation> guarded(std::vector<LineTranslation> translations,

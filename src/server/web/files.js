@@ -22,10 +22,20 @@ const Files = (() => {
 
   const html = (text) => joined([{ text, translate: true }], "html");
 
-  // Markup inside a line of Markdown: code, images, links, addresses, HTML and emphasis.
-  const inline =
-    /(`+[^`]*`+|!\[[^\]]*\]\([^)]*\)|\]\([^)]*\)|\]\[[^\]]*\]|\[|\]|<[^>]*>|https?:\/\/\S+|\*{1,3}|(?<![\p{L}\p{N}])_{1,3}|_{1,3}(?![\p{L}\p{N}])|~~|\\.|\|)/u;
-  const block = /^(\s*(?:>\s?)*\s*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)?)(.*)$/s;
+  // Markup inside a line of Markdown: escapes, runs of backticks, images, targets of links,
+  // footnotes, addresses, HTML and emphasis. Parentheses of a target may be nested once.
+  const target = String.raw`\((?:[^()]|\([^()]*\))*\)`;
+  const inline = new RegExp(
+    String.raw`\\.|`+"`+"+String.raw`|!\[[^\]]*\]${target}|\]${target}|\]\[[^\]]*\]|\[\^[^\]]*\]|\[|\]|<[^>]*>|https?:\/\/\S+|\*{1,3}|(?<![\p{L}\p{N}])_{1,3}|_{1,3}(?![\p{L}\p{N}])|~~|\|`, "gu");
+  const block = /^(\s*(?:>\s?)*\s*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+|\[\^[^\]]+\]:\s+)?)(.*)$/s;
+  const definition = /^\s*\[(?!\^)([^\]]+)\]:/;
+  const label = (text) => text.trim().replace(/\s+/g, " ").toLowerCase();
+
+  // Where a run of as many backticks begins, from `from` on; -1 without any.
+  const backticks = (text, run, from) => {
+    for (const found of text.slice(from).matchAll(/`+/g)) if (found[0] === run) return from + found.index;
+    return -1;
+  };
 
   // The line behind the front matter, 0 without any. As in pandoc, a "---" before a blank line is a
   // rule, and so is one that nothing closes.
@@ -72,22 +82,85 @@ const Files = (() => {
     };
   };
 
+  // HTML whose text is none (CommonMark, section 4.6): from its tag to the line that closes it.
+  const verbatimHtml = () => {
+    let close = null;
+    return (line) => {
+      const found = close ? null : /^ {0,3}<(pre|script|style|textarea)(?=[\s>]|$)/i.exec(line);
+      if (found) close = new RegExp(`</${found[1]}>`, "i");
+      const isInside = close !== null;
+      if (isInside && close.test(line)) close = null;
+      return isInside;
+    };
+  };
+
+  // The parts of a line. `labels`: of the link definitions, which a link without a target names.
+  // `code`: the backticks of a code span that a line before has opened, "" outside of code; `closes`
+  // says whether a later line of the paragraph closes one. Returns `code` for the next line.
+  const cut = (line, labels, code, closes, add) => {
+    let done = 0;
+    const keep = (end) => {
+      add({ text: line.slice(done, end) });
+      done = end;
+    };
+    if (code) {
+      const at = backticks(line, code, 0);
+      keep(at < 0 ? line.length : at + code.length);
+      if (at < 0) return code;
+    }
+    inline.lastIndex = done;
+    for (let found; (found = inline.exec(line)); inline.lastIndex = done) {
+      let end = inline.lastIndex;
+      const mark = found[0];
+      let open = "";
+      if (mark[0] === "`") {
+        const at = backticks(line, mark, end);
+        if (at >= 0) end = at + mark.length;
+        else if (closes(mark)) {
+          open = mark;
+          end = line.length;
+        }
+      } else if (mark === "[") {
+        const link = /^\[([^[\]]*)\](?:\[\])?(?![[(])/.exec(line.slice(found.index));
+        if (link && labels.has(label(link[1]))) end = found.index + link[0].length;
+      }
+      const text = line.slice(done, found.index);
+      add({ text, translate: translatable(text) });
+      done = found.index;
+      keep(end);
+      if (open) return open;
+    }
+    const text = line.slice(done);
+    add({ text, translate: translatable(text) });
+    return "";
+  };
+
   const markdown = (text) => {
     const pieces = [];
     const all = text.split(/(\r\n|\n|\r)/); // every second one is a line end
+    const labels = new Set(all.map((line) => definition.exec(line)).filter(Boolean).map((found) => label(found[1])));
     const front = endOfFrontMatter(all);
     const isFenced = fences();
     const isIndentedCode = indents();
+    const isVerbatimHtml = verbatimHtml();
+    let code = "";
     all.forEach((line, number) => {
-      const isCode = number >= front && number % 2 === 0 && (isFenced(line) || isIndentedCode(line));
-      const verbatim = number < front || isCode || /^\s*\[[^\]]+\]:/.test(line) || !translatable(line);
+      const isLine = number >= front && number % 2 === 0;
+      if (isLine && line.trim() === "") code = "";
+      const isCode = isLine && (isFenced(line) || isIndentedCode(line) || isVerbatimHtml(line));
+      const verbatim = !isLine || isCode || definition.test(line) || (!code && !translatable(line));
       if (verbatim) {
         pieces.push({ text: line });
         return;
       }
-      const [, head, rest] = block.exec(line);
+      const closes = (run) => {
+        for (let next = number + 2; next < all.length && all[next].trim() !== ""; next += 2)
+          if (backticks(all[next], run, 0) >= 0) return true;
+        return false;
+      };
+      const [, head, rest] = code ? ["", "", line] : block.exec(line);
       pieces.push({ text: head });
-      rest.split(inline).forEach((part, i) => pieces.push({ text: part ?? "", translate: i % 2 === 0 && translatable(part ?? "") }));
+      code = cut(rest, labels, code, closes, (piece) => pieces.push(piece));
     });
     return joined(pieces.filter((piece) => piece.text !== ""));
   };

@@ -13,6 +13,7 @@
   let timer = 0;
   let address = null; // of the file to download
   let limit = -1;
+  let textsLimit = 100;
   let alternatives = 0; // of a sentence
 
   const say = (message, isError = false) => {
@@ -293,12 +294,14 @@
   async function translateFile(file) {
     say(`Reading ${file.name}`);
     $("download").hidden = true;
+    const from = source.value;
+    const to = target.value;
     try {
       const parts = Files.read(file.name, decoded(file.name, await file.arrayBuffer()));
       const texts = parts.pieces.filter((piece) => piece.translate).map((piece) => piece.text);
       const translations = [];
-      for (const batch of Files.batches(texts)) {
-        const answer = await call("translate", { q: batch, source: source.value, target: target.value, format: parts.format });
+      for (const batch of Files.batches(texts, textsLimit, limit > 0 ? Math.min(limit, 20000) : 20000)) {
+        const answer = await call("translate", { q: batch, source: from, target: to, format: parts.format });
         translations.push(...answer.translatedText);
         say(`${file.name}: ${translations.length} of ${texts.length} texts`);
       }
@@ -306,7 +309,7 @@
       address = URL.createObjectURL(new Blob([parts.join(translations)], { type: "text/plain;charset=utf-8" }));
       const link = $("download");
       link.href = address;
-      link.download = file.name.replace(/(\.[^.]*)?$/, `.${target.value}$1`);
+      link.download = file.name.replace(/(\.[^.]*)?$/, `.${to}$1`);
       link.textContent = `Download ${link.download}`;
       link.hidden = false;
       link.focus();
@@ -326,6 +329,7 @@
       const [list, settings] = await Promise.all([call("languages"), call("frontend/settings")]);
       languages = list;
       limit = settings.charLimit;
+      textsLimit = Math.min(textsLimit, settings.textsLimit);
       alternatives = Math.min(mostAlternatives, settings.alternativesLimit);
       $("key-row").hidden = !settings.keyRequired;
       const sources = list.filter((each) => each.targets.some((code) => code !== each.code));

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "model/training_tape.h"
+#include "tasks/finite_scores.h"
 #include "tensor/copy.h"
 
 #include <algorithm>
@@ -131,6 +132,7 @@ BatchLoss Classifier::evaluate(const Batch& batch) {
 std::vector<std::int32_t> Classifier::classify(const Batch& batch) {
   Tape tape(context_, false);
   const std::vector<float> logits = download<float>(context_, run(tape, batch)->value);
+  require_finite(logits);
   std::vector<std::int32_t> labels;
   for (auto row = logits.begin(); row != logits.end(); row += labels_)
     labels.push_back(static_cast<std::int32_t>(std::max_element(row, row + labels_) - row));

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "kernels/softmax_loss.h"
 #include "model/training_tape.h"
+#include "tasks/finite_scores.h"
 #include "tasks/tagging/viterbi.h"
 #include "tensor/copy.h"
 
@@ -249,6 +250,9 @@ std::vector<Ids> Tagger::tag(const Batch& batch) {
   const std::vector<std::int32_t> lengths = source_lengths(batch);
   std::vector<Ids> labels;
   for (std::int64_t b = 0; b < batch.sentences; ++b) {
+    for (std::int64_t t = 0; t < lengths[static_cast<std::size_t>(b)]; ++t)
+      require_finite(
+          {scores.data() + (t * batch.sentences + b) * labels_, static_cast<std::size_t>(labels_)});
     const LabelScores of_sentence{scores.data() + b * labels_, lengths[static_cast<std::size_t>(b)],
                                   std::int64_t{batch.sentences} * labels_, labels_};
     labels.push_back(transitions_ ? best_labels(of_sentence, transitions.data())

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "text/unicode.h"
 #include "text/utf8.h"
 #include "text/vocabulary/sentencepiece_check.h"
 #include "text/vocabulary/sentencepiece_model.h"
@@ -18,6 +19,29 @@ namespace {
 constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581 stands for a space in pieces
 constexpr std::size_t kStretch =
     4096;  // minimum distance in bytes between cuts in runs of unknown characters
+constexpr int max_combining = 30;  // after one character in stream-safe text (Unicode, UAX 15)
+
+// Whether the first character of the text may become one with the character before it: a combining
+// mark, or a vowel or final consonant of a Hangul syllable.
+bool joins_previous(std::string_view text) {
+  const char32_t c = code_point(text);
+  return is_combining(c) || (c >= 0x1160 && c <= 0x11FF);
+}
+
+std::size_t next_character(std::string_view text, std::size_t at) {
+  for (++at; at < text.size() && continues_character(text[at]);) ++at;
+  return at;
+}
+std::size_t previous_character(std::string_view text, std::size_t at) {
+  for (--at; at > 0 && continues_character(text[at]);) --at;
+  return at;
+}
+// Behind the characters from `at` on that join the one before.
+std::size_t behind_joined(std::string_view text, std::size_t at) {
+  for (int i = 0; i < max_combining && at < text.size() && joins_previous(text.substr(at)); ++i)
+    at = next_character(text, at);
+  return at;
+}
 }  // namespace
 
 struct Vocabulary::Impl {
@@ -38,11 +62,13 @@ struct Vocabulary::Impl {
     const std::vector<int> ids = encode(character);
     return !ids.empty() && ids.back() == processor.unk_id();
   }
-  /// Whether the characters directly before and after the character boundary `at` are both unknown.
+  /// Whether the characters directly before and after the character boundary `at` are both unknown,
+  /// each with the marks behind it.
   bool within_unknown(std::string_view line, std::size_t at) const {
-    std::size_t before = at - 1, end = at + 1;
-    while (before > 0 && continues_character(line[before])) --before;
-    while (end < line.size() && continues_character(line[end])) ++end;
+    std::size_t before = previous_character(line, at);
+    for (int i = 0; i < max_combining && before > 0 && joins_previous(line.substr(before)); ++i)
+      before = previous_character(line, before);
+    const std::size_t end = behind_joined(line, next_character(line, at));
     return is_unknown(line.substr(before, at - before)) && is_unknown(line.substr(at, end - at));
   }
 };
@@ -133,6 +159,7 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view line) const {
   };
   for (std::size_t at = kStretch; at < line.size(); at += kStretch) {
     while (at < line.size() && continues_character(line[at])) ++at;
+    at = behind_joined(line, at);
     if (at < line.size() && impl_->within_unknown(line, at)) add(at);
   }
   add(line.size());

@@ -35,7 +35,7 @@ std::int64_t Accumulator::add(std::vector<Piece> pieces, const Trainable::Listen
   std::erase_if(pieces, [](const Piece& piece) { return piece.batch.sentences == 0; });
   for (std::size_t at = 0; at < pieces.size();) {
     const Batch& batch = pieces[at].batch;
-    if (batch.sentences > 1 && padded_tokens(batch) > most_) {
+    if (batch.sentences > 1 && padded_tokens(batch) > max_tokens_) {
       cut(pieces, at);
       continue;
     }
@@ -55,9 +55,9 @@ std::int64_t Accumulator::add(std::vector<Piece> pieces, const Trainable::Listen
                                batch.target_steps),
              batch.source_steps == 0 ? "bptt" : "max-length", details(error));
     }
-    if (!std::exchange(cut_before_, true)) told_(batch);
+    if (!std::exchange(has_split_, true)) on_split_(batch);
     cut(pieces, at);
-    most_ = padded_tokens(pieces[at].batch);
+    max_tokens_ = padded_tokens(pieces[at].batch);
     clear_();
     model_.restart_update();
     tokens = 0;

@@ -16,13 +16,13 @@ namespace nmt::train {
 class Accumulator {
  public:
   /// `losses`: the sums of Trainable::accumulate_gradients(). `clear` sets all gradients and the
-  /// losses to zero; `told` is called when a batch is split for the first time.
+  /// losses to zero; `on_split` is called when a batch is split for the first time.
   Accumulator(Trainable& model, Tensor losses, std::function<void()> clear,
-              std::function<void(const Batch&)> told)
+              std::function<void(const Batch&)> on_split)
       : model_(model),
         losses_(std::move(losses)),
         clear_(std::move(clear)),
-        told_(std::move(told)) {}
+        on_split_(std::move(on_split)) {}
 
   struct Piece {
     Batch batch;
@@ -41,9 +41,9 @@ class Accumulator {
   Trainable& model_;
   Tensor losses_;
   std::function<void()> clear_;
-  std::function<void(const Batch&)> told_;
-  std::int64_t most_ = std::numeric_limits<std::int64_t>::max();  // padded tokens
-  bool cut_before_ = false;
+  std::function<void(const Batch&)> on_split_;
+  std::int64_t max_tokens_ = std::numeric_limits<std::int64_t>::max();  // padded tokens
+  bool has_split_ = false;
 };
 
 }  // namespace nmt::train

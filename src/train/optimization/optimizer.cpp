@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/math/flush_subnormals.h"
 #include "kernels/pointwise.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 #include "tensor/copy.h"
 #include "tensor/repeat.h"
 

@@ -3,7 +3,7 @@
 #include "config/precision.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 #include "tests/cuda/precision/rounded_products.h"
 #include "tests/cuda/table.h"
 

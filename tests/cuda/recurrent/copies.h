@@ -1,6 +1,6 @@
 #pragma once
 
-// Recurrences with copies of matrices rounded for products (kernels/products/rounded.h), on a
+// Recurrences with copies of matrices rounded for products (kernels/products/product_input.h), on a
 // device whose products read bfloat16: the same bits as without them.
 
 #include "config/precision.h"

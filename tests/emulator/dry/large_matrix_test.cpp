@@ -29,7 +29,7 @@ class LargeMatrixStates : public LargeShapes {
   // use(recurrence) for each unit, whose arrays are all zeros; memory is freed after each.
   template <class Use>
   void each_unit(std::int64_t steps, Use use) {
-    for (const Unit& unit : kernels::matrix_units()) {
+    for (const Unit& unit : kernels::matrix_state_units()) {
       SCOPED_TRACE(unit.name);
       MatrixRecurrence a;
       a.unit = &unit;

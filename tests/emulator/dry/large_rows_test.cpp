@@ -7,7 +7,7 @@
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 #include "kernels/recurrent/convolution.h"
 #include "kernels/recurrent/rearrange.h"
 #include "kernels/self_attention.h"

@@ -10,7 +10,7 @@
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
-#include "kernels/products/rounded.h"
+#include "kernels/products/product_input.h"
 #include "kernels/self_attention.h"
 #include "kernels/softmax_loss.h"
 

@@ -176,7 +176,7 @@ TEST(DryRecurrences, FewLongSentencesOfMatrixStatesAreChunks) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "accesses are not counted under AddressSanitizer";
 #endif
-  for (const kernels::Unit& unit : kernels::matrix_units()) {
+  for (const kernels::Unit& unit : kernels::matrix_state_units()) {
     // P of a chunk: a diagonal; a matrix of the head.
     if (std::string_view(unit.name) != "gla" && std::string_view(unit.name) != "gdn") continue;
     for (const auto& [steps, batch, chunks, launches] : {std::tuple{128, 1, true, 4},

@@ -22,28 +22,28 @@ bool has_avx512() {
 }
 
 template <int parts>
-const RoundedProducts* products_of(const char* name) {
-  static const RoundedProducts products = tiled_products<EmulatedTiles, parts>(name);
+const Bf16Products* products_of(const char* name) {
+  static const Bf16Products products = tiled_products<EmulatedTiles, parts>(name);
   return has_avx512() ? &products : nullptr;
 }
 
 }  // namespace
 
-const RoundedProducts* emulated_amx_products() {
+const Bf16Products* emulated_amx_products() {
   return products_of<1>("bfloat16 by emulated AMX");
 }
 
-const RoundedProducts* emulated_amx_split_products() {
+const Bf16Products* emulated_amx_split_products() {
   return products_of<3>("float32 as three numbers in bfloat16 by emulated AMX");
 }
 
-const RoundedProducts* emulated_pair_products() {
-  static constexpr RoundedProducts products{"bfloat16 by emulated AVX-512 BF16",
-                                            true,
-                                            1,
-                                            column_elements<Pair>,
-                                            pack_columns_of_pairs,
-                                            multiply_part<Pair>};
+const Bf16Products* emulated_pair_products() {
+  static constexpr Bf16Products products{"bfloat16 by emulated AVX-512 BF16",
+                                         true,
+                                         1,
+                                         column_elements<Pair>,
+                                         pack_columns_of_pairs,
+                                         multiply_part<Pair>};
   return has_avx512() ? &products : nullptr;
 }
 
@@ -78,13 +78,13 @@ PairInstructions processor_pair_instructions() {
   return {round_by_processor, add_by_processor};
 }
 #else
-const RoundedProducts* emulated_amx_products() {
+const Bf16Products* emulated_amx_products() {
   return nullptr;
 }
-const RoundedProducts* emulated_amx_split_products() {
+const Bf16Products* emulated_amx_split_products() {
   return nullptr;
 }
-const RoundedProducts* emulated_pair_products() {
+const Bf16Products* emulated_pair_products() {
   return nullptr;
 }
 PairInstructions emulated_pair_instructions() {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/products/rounded_products.h"
+#include "kernels/products/bf16_products.h"
 
 #include <cstdint>
 
@@ -10,11 +10,11 @@ namespace nmt::kernels {
 
 /// Products in bfloat16 by the code for AMX over emulated tiles, and emulated instructions of
 /// AVX-512 BF16, with which that code rounds and packs.
-const RoundedProducts* emulated_amx_products();
+const Bf16Products* emulated_amx_products();
 /// The same with three numbers in bfloat16 for each input.
-const RoundedProducts* emulated_amx_split_products();
+const Bf16Products* emulated_amx_split_products();
 /// Products in bfloat16 by the code for AVX-512 BF16 over its emulated instructions.
-const RoundedProducts* emulated_pair_products();
+const Bf16Products* emulated_pair_products();
 
 /// The instructions of AVX-512 BF16 on 32 elements.
 struct PairInstructions {

@@ -3,8 +3,8 @@
 // space to spare. gemm_rounded_test.cpp has whole products.
 
 #include "core/thread_pool.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/product.h"
-#include "kernels/products/rounded_products.h"
 #include "tests/kernels/amx/emulated_products.h"
 #include "tests/kernels/amx/emulated_tiles.h"
 #include "tests/kernels/reference_values.h"
@@ -23,7 +23,7 @@
 namespace nmt::kernels {
 namespace {
 
-const RoundedProducts* emulated(int parts) {
+const Bf16Products* emulated(int parts) {
   return parts == 1 ? emulated_amx_products() : emulated_amx_split_products();
 }
 

@@ -92,20 +92,20 @@ void scan_forward(const Cuda& cuda, const ScanArguments& s);
 void scan_backward(const Cuda& cuda, const ScanArguments& s, const kernels::MatrixGradient& g,
                    const MatrixScanScratch& scratch);
 
-/// Of<U>::run of a unit, one of matrix_units().
+/// Of<U>::run of a unit, one of matrix_state_units().
 template <template <class> class Of>
 auto* entry_of(const kernels::Unit* unit) {
   using namespace units;
   static constexpr std::array table = {
 #define NMT_UNIT(...)
-#define NMT_MATRIX_UNIT(name, variant, ...) &Of<__VA_ARGS__>::run,
+#define NMT_MATRIX_STATE_UNIT(name, variant, ...) &Of<__VA_ARGS__>::run,
 #include "units/units.def"
 #undef NMT_UNIT
   };
-  const std::span<const kernels::Unit> all = kernels::matrix_units();
+  const std::span<const kernels::Unit> all = kernels::matrix_state_units();
   for (std::size_t i = 0; i < all.size(); ++i)
     if (&all[i] == unit) return table[i];
-  NMT_FAIL("unit {}: it is not one of matrix_units()", unit->name);
+  NMT_FAIL("unit {}: it is not one of matrix_state_units()", unit->name);
 }
 
 // One channel in one chunk: its place, its inputs at a step and its states, [K] with a distance of

@@ -171,7 +171,7 @@ class Backward {
     if (g_.dx_rounded) at.store<U::inputs>(g_.dx_rounded, before, h, d.x);
   }
 
-  // Turns the gradients of normalized planes into those of the product (equation: layer_norm.cu).
+  // Turns the gradients of normalized planes into those of the product (equation: norm_rows.h).
   template <int planes>
   __device__ __forceinline__ void normalize(float* dy, const RowNorm& norm, Bfloat16* rounded,
                                             std::int64_t i, float* partial) {

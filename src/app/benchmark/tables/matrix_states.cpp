@@ -34,7 +34,7 @@ void scan(const kernels::BasicMatrixRecurrence<double>& a,
 }
 constexpr std::array scans = {
 #define NMT_UNIT(...)
-#define NMT_MATRIX_UNIT(name, variant, ...) scan<units::__VA_ARGS__>,
+#define NMT_MATRIX_STATE_UNIT(name, variant, ...) scan<units::__VA_ARGS__>,
 #include "units/units.def"
 #undef NMT_UNIT
 };
@@ -49,7 +49,7 @@ class MatrixCase {
  public:
   MatrixCase(Case& a_case, std::size_t unit, const Size& size, bool backward)
       : case_(a_case), place_(unit), size_(size), backward_(backward) {
-    a_.unit = &kernels::matrix_units()[unit];
+    a_.unit = &kernels::matrix_state_units()[unit];
     a_.steps = size.steps;
     a_.batch = size.batch;
     a_.width = size.width;
@@ -250,17 +250,17 @@ class MatrixCase {
 
 void add_rows(Bench& bench, std::size_t unit, const Size& size, const char* path) {
   for (const bool backward : {false, true})
-    bench.row(
-        "matrix-states",
-        fmt::format("{}{} {} T {} B {} H {} heads {} K {}", kernels::matrix_units()[unit].name,
-                    path, backward ? "backward" : "forward", size.steps, size.batch, size.width,
-                    size.heads, size.state_width),
-        [&](Case& c) {
-          MatrixCase scan(c, unit, size, backward);
-          scan.check();
-          scan.count();
-          c.time([&] { scan.run(); });
-        });
+    bench.row("matrix-states",
+              fmt::format("{}{} {} T {} B {} H {} heads {} K {}",
+                          kernels::matrix_state_units()[unit].name, path,
+                          backward ? "backward" : "forward", size.steps, size.batch, size.width,
+                          size.heads, size.state_width),
+              [&](Case& c) {
+                MatrixCase scan(c, unit, size, backward);
+                scan.check();
+                scan.count();
+                c.time([&] { scan.run(); });
+              });
 }
 
 }  // namespace
@@ -271,7 +271,7 @@ void matrix_states(Bench& bench) {
   const std::int64_t width = quick ? 24 : device ? 1024 : 512;
   const Size batch{quick ? 5 : 32, quick ? 9 : 64, width, 4, 16},
       document{quick ? 128 : 2048, 1, width, 4, 16};
-  for (std::size_t unit = 0; unit < kernels::matrix_units().size(); ++unit) {
+  for (std::size_t unit = 0; unit < kernels::matrix_state_units().size(); ++unit) {
     add_rows(bench, unit, batch, "");
     // A long sentence, on a GPU with and without chunks of steps.
     add_rows(bench, unit, document, "");

@@ -119,7 +119,7 @@ void check_gradients(Case& c, const ModelCase& what) {
 
 Context with_bfloat16(Context context, bool bfloat16) {
   if (bfloat16)
-    context.cpu.products = &kernels::ProductLibrary::bfloat16();
+    context.cpu.products = &kernels::ProductMethod::bfloat16();
   else if (kernels::rounds_inputs(context.cpu))
     context.cpu.products = nullptr;
   return context;

@@ -27,8 +27,8 @@ ModelCase deep_model(const std::string& unit);
 ModelCase wide_model(const std::string& unit);
 /// configs/gnmt.yaml.
 ModelCase gnmt_model(const std::string& unit);
-/// The model of scripts/bench/pytorch_model.py: deep, GRU with `reset: after` and biases, no layer
-/// normalization.
+/// The model of scripts/bench/pytorch/pytorch_model.py: deep, GRU with `reset: after` and biases,
+/// no layer normalization.
 ModelCase gru_model(int vocabulary, int width, int layers, int sentences, int steps);
 /// A tiny model for tests.
 ModelCase tiny_model(const std::string& unit);

@@ -1,8 +1,8 @@
-#include "app/compute.h"
 #include "app/distill/measurement.h"
 #include "app/distill/similarity.h"
 #include "app/distill/steps/steps.h"
 #include "core/file.h"
+#include "core/thread_pool.h"
 #include "kernels/instruction_set.h"
 #include "search/beam/shortlist.h"
 #include "text/lines.h"
@@ -61,16 +61,15 @@ ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
   }
   begin();
   const std::string title =
-      fmt::format("{} sentences of {}; {}, {}, one thread, seconds of CPU time",
-                  sources.size(), files[0], processor(), kernels::instruction_set());
+      fmt::format("{} sentences of {}; {}, {}, one thread, seconds of CPU time", sources.size(),
+                  files[0], processor(), kernels::instruction_set());
   write_file(all.work.at("table.txt"), table_text(rows, title));
-  write_file(all.work.at("table.json"), Json{{"test-set", files[0]},
-                                             {"sentences", sources.size()},
-                                             {"processor", processor()},
-                                             {"instruction-set", kernels::instruction_set()},
-                                             {"models", table_json(rows)}}
-                                                .dump(2) +
-                                            "\n");
+  const Json table{{"test-set", files[0]},
+                   {"sentences", sources.size()},
+                   {"processor", processor()},
+                   {"instruction-set", kernels::instruction_set()},
+                   {"models", table_json(rows)}};
+  write_file(all.work.at("table.json"), dump_json(table, 2) + "\n");
   result = {{"loss", rows.front().bleu - rows.back().bleu},
             {"speed", rows.back().words / rows.front().words}};
   return ExitStatus::ok;

@@ -104,7 +104,7 @@ void ClassificationTraining::try_model(const TrainingSpec& spec) const {
              Classifier::Weights::none);
 }
 
-std::string ClassificationTraining::batching(const TrainingSpec& spec) const {
+std::string ClassificationTraining::batching_hash(const TrainingSpec& spec) const {
   const DataSpec& data = spec.data;
   return fmt::format(
       "{} {} texts; seed {}, max-length {}, mini-batch {}, mini-batch-words {}, maxi-batch {}",

@@ -21,7 +21,7 @@ class ClassificationTraining : public TrainingTask {
             train::Communicator& ranks) override;
   void try_model(const TrainingSpec& spec) const override;
   std::string text_hash() const override { return hash_; }
-  std::string batching(const TrainingSpec& spec) const override;
+  std::string batching_hash(const TrainingSpec& spec) const override;
   std::string development_hash() const override { return development_hash_; }
   VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;
   void make(const TrainingSpec& spec, const VocabularyPair& vocabularies, TrainingDevice& device,

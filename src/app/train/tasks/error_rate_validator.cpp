@@ -2,8 +2,10 @@
 
 #include "core/log.h"
 #include "tasks/classification/error_rate.h"
+#include "tasks/finite_scores.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace nmt::app {
@@ -33,13 +35,23 @@ ClassificationResult ErrorRateValidator::run(const train::CopyWeights& weights,
 
 train::ValidationResult ErrorRateValidator::validate(const train::CopyWeights& weights,
                                                      const Progress&) {
-  const ClassificationResult result = run(weights, corpus_);
-  std::vector<std::string> labels;
-  for (const std::int32_t label : result.labels)
-    labels.push_back(names_.at(static_cast<std::size_t>(label)));
-  const ErrorRate rate = error_rate(labels, references_);
-  log::info("{}", rate.text());
-  return {{"error-rate", rate.percent, false}, {"cross-entropy", result.cross_entropy, false}};
+  const auto values = [](double rate, double cross_entropy) {
+    return train::ValidationResult{{"error-rate", rate, false},
+                                   {"cross-entropy", cross_entropy, false}};
+  };
+  try {
+    const ClassificationResult result = run(weights, corpus_);
+    std::vector<std::string> labels;
+    for (const std::int32_t label : result.labels)
+      labels.push_back(names_.at(static_cast<std::size_t>(label)));
+    const ErrorRate rate = error_rate(labels, references_);
+    log::info("{}", rate.text());
+    return values(rate.percent, result.cross_entropy);
+  } catch (const LabelScoreNotFinite& error) {
+    log::warn("validation: {}", error.what());
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    return values(none, none);
+  }
 }
 
 void ErrorRateValidator::dry_run(const train::CopyWeights& weights) {

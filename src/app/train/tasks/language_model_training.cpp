@@ -161,7 +161,7 @@ void LanguageModelTraining::try_model(const TrainingSpec& spec) const {
                 LanguageModel::Weights::none);
 }
 
-std::string LanguageModelTraining::batching(const TrainingSpec& spec) const {
+std::string LanguageModelTraining::batching_hash(const TrainingSpec& spec) const {
   return fmt::format("{} {} lines; streams {}, steps {}", text_hash(), lines_, spec.data.mini_batch,
                      spec.model.language_model.bptt);
 }

@@ -23,7 +23,7 @@ class LanguageModelTraining : public TrainingTask {
   void try_model(const TrainingSpec& spec) const override;
   std::string text_hash() const override;
   std::string older_text_hash() const override;
-  std::string batching(const TrainingSpec& spec) const override;
+  std::string batching_hash(const TrainingSpec& spec) const override;
   std::string development_hash() const override;
   VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;
   void make(const TrainingSpec& spec, const VocabularyPair& vocabularies, TrainingDevice& device,

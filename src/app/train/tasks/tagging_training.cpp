@@ -101,7 +101,7 @@ void TaggingTraining::try_model(const TrainingSpec& spec) const {
          Tagger::Weights::none);
 }
 
-std::string TaggingTraining::batching(const TrainingSpec& spec) const {
+std::string TaggingTraining::batching_hash(const TrainingSpec& spec) const {
   const DataSpec& data = spec.data;
   return fmt::format(
       "{} {} sentences{}; seed {}, mini-batch {}, mini-batch-words {}, maxi-batch {}", hash_,

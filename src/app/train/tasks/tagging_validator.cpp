@@ -1,9 +1,11 @@
 #include "app/train/tasks/tagging_validator.h"
 
 #include "core/log.h"
+#include "tasks/finite_scores.h"
 #include "tasks/tagging/tagging_score.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace nmt::app {
@@ -47,12 +49,22 @@ std::unique_ptr<TaggingValidator::Copy> TaggingValidator::copy(
 train::ValidationResult TaggingValidator::validate(const train::CopyWeights& weights,
                                                    const Progress&) {
   const auto model = copy(weights);
-  const TaggingResult result = evaluate(model->tagger, corpus_, [this] { leave_if_stopped(); });
-  const TaggingScore score =
-      tagging_score(labels_, label_lines(result.labels, labels_), references_);
-  log::info("{}", score.text());
-  return {{score.metric == "span F1" ? "span-f1" : "accuracy", score.value, true},
-          {"cross-entropy", result.cross_entropy, false}};
+  const auto values = [](const TaggingScore& score, double value, double cross_entropy) {
+    return train::ValidationResult{
+        {score.metric == "span F1" ? "span-f1" : "accuracy", value, true},
+        {"cross-entropy", cross_entropy, false}};
+  };
+  try {
+    const TaggingResult result = evaluate(model->tagger, corpus_, [this] { leave_if_stopped(); });
+    const TaggingScore score =
+        tagging_score(labels_, label_lines(result.labels, labels_), references_);
+    log::info("{}", score.text());
+    return values(score, score.value, result.cross_entropy);
+  } catch (const LabelScoreNotFinite& error) {
+    log::warn("validation: {}", error.what());
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    return values(tagging_score(labels_, references_, references_), none, none);
+  }
 }
 
 void TaggingValidator::dry_run(const train::CopyWeights& weights) {

@@ -20,9 +20,9 @@
 
 namespace nmt::app {
 
-/// The room of a task in nmt-train: it reads the text, completes the settings, and makes model,
-/// batches and validation. The members are called in their order here, but idle_options() after
-/// read(); docs/design/adding-a-task.md describes an example.
+/// The part of nmt-train that depends on the task: it reads the text, completes the settings, and
+/// makes model, batches and validation. The members are called in their order here, but
+/// idle_options() after read(); docs/design/adding-a-task.md describes an example.
 class TrainingTask {
  public:
   virtual ~TrainingTask() = default;
@@ -44,12 +44,12 @@ class TrainingTask {
   /// layers refuse are told before a vocabulary is trained. Errors: those of the model.
   virtual void try_model(const TrainingSpec& spec) const = 0;
   static constexpr int any_vocabulary = 8;
-  /// Hash of the training text; batching() begins with it.
+  /// Hash of the training text; batching_hash() begins with it.
   virtual std::string text_hash() const = 0;
   /// The same as version 0.2.0 computed it, which its checkpoints have.
   virtual std::string older_text_hash() const { return text_hash(); }
   /// What determines the batches: a position in a corpus is valid only if it is unchanged.
-  virtual std::string batching(const TrainingSpec& spec) const = 0;
+  virtual std::string batching_hash(const TrainingSpec& spec) const = 0;
   virtual std::string development_hash() const = 0;
   /// Hash of the links of guided alignment; "": none.
   virtual std::string alignments_hash() const { return ""; }
@@ -77,7 +77,8 @@ class TrainingTask {
   virtual std::string next_step(const std::string& directory) const = 0;
 };
 
-/// The task's room. This table is the only place of nmt-train that tells tasks apart.
+/// The implementation for the task. This table is the only place of nmt-train that tells tasks
+/// apart.
 std::unique_ptr<TrainingTask> make_training_task(Task task);
 
 }  // namespace nmt::app

@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
-#include "data/window.h"
+#include "data/pair_loader.h"
 #include "model/architecture.h"
 #include "text/noise.h"
 #include "train/reporter.h"
@@ -58,14 +58,14 @@ void log_context(const TrainingSpec& spec, const TrainingText& text,
                  const VocabularyPair& vocabularies) {
   const ParallelCorpus& corpus = *text.corpus;
   const TextFile& file = corpus.file(Side::source);
-  Loading loading{corpus, *vocabularies.source, *vocabularies.target, spec.data};
-  loading.context_sentences = spec.model.context_sentences;
+  PairLoader loader{corpus, *vocabularies.source, *vocabularies.target, spec.data};
+  loader.context_sentences = spec.model.context_sentences;
   const std::int64_t step = (corpus.pairs() + max_sampled - 1) / max_sampled;
   std::int64_t sentences = 0, used = 0;
   for (std::int64_t i = 0; i < corpus.pairs(); i += step) {
-    const EncodedPair pair = loading.encode(i, 0);
+    const EncodedPair pair = loader.encode(i, 0);
     if (pair.source.empty()) continue;
-    sentences += i - file.context_begin(i, loading.context_sentences);
+    sentences += i - file.context_begin(i, loader.context_sentences);
     used += std::count(pair.source.begin(), pair.source.end(), vocabularies.source->eos());
   }
   if (sentences == 0) {
@@ -77,7 +77,7 @@ void log_context(const TrainingSpec& spec, const TrainingText& text,
   log::info(
       "context: at most {} preceding source sentences; documents, separated by blank source lines: "
       "{}; {:.1f} % of the context sentences fit into max-length {}{}",
-      loading.context_sentences, grouped(documents(file)), percent, spec.data.max_length,
+      loader.context_sentences, grouped(documents(file)), percent, spec.data.max_length,
       percent < 95 ? "; a larger max-length keeps more" : "");
 }
 
@@ -134,7 +134,7 @@ void TranslationTraining::try_model(const TrainingSpec& spec) const {
   Model(spec.model, any_vocabulary, any_vocabulary, Context{}, spec.train.seed);
 }
 
-std::string TranslationTraining::batching(const TrainingSpec& spec) const {
+std::string TranslationTraining::batching_hash(const TrainingSpec& spec) const {
   const DataSpec& data = spec.data;
   const NoiseSpec& noise = spec.noise;
   return fmt::format(
@@ -160,7 +160,7 @@ void TranslationTraining::make(const TrainingSpec& spec, const VocabularyPair& v
   vocabularies_ = vocabularies;
   const Vocabulary &source = *vocabularies_.source, &target = *vocabularies_.target;
   train::Communicator& ranks = device.ranks();
-  if (spec.model.context_sentences > 0 && device.is_first())
+  if (spec.model.context_sentences > 0 && device.is_rank_0())
     log_context(spec, text_, vocabularies_);
   model_.emplace(spec.model, source.size(), target.size(), device.context(), spec.train.seed);
   data_.emplace(

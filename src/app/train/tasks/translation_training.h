@@ -25,7 +25,7 @@ class TranslationTraining : public TrainingTask {
   void try_model(const TrainingSpec& spec) const override;
   std::string text_hash() const override { return text_.corpus->hash(); }
   std::string older_text_hash() const override { return text_.corpus->older_hash(); }
-  std::string batching(const TrainingSpec& spec) const override;
+  std::string batching_hash(const TrainingSpec& spec) const override;
   std::string development_hash() const override { return text_.development_hash(); }
   std::string alignments_hash() const override {
     return text_.alignments ? text_.alignments->hash() : "";

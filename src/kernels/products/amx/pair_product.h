@@ -1,10 +1,10 @@
 #pragma once
 
 #include "kernels/products/amx/blocks.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/blocks/thread_room.h"
 #include "kernels/products/pairs.h"
 #include "kernels/products/product.h"
-#include "kernels/products/rounded_products.h"
 #include "kernels/products/tile.h"
 
 #include <algorithm>
@@ -204,7 +204,7 @@ struct TiledBlocks {
   }
 };
 
-/// RoundedProducts::part in tiles.
+/// Bf16Products::part in tiles.
 template <class Tiles, int parts>
 void tiled_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
                 std::int64_t n_end) {
@@ -245,7 +245,7 @@ void tiled_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std:
   }
 }
 
-/// RoundedProducts::pack for tiled_part().
+/// Bf16Products::pack for tiled_part().
 template <int parts>
 void pack_for_tiles(bool transpose_b, std::int64_t k, std::int64_t n_begin, std::int64_t n_end,
                     const float* b, std::int64_t ldb, float* packed) {
@@ -256,7 +256,7 @@ void pack_for_tiles(bool transpose_b, std::int64_t k, std::int64_t n_begin, std:
 
 /// All of it.
 template <class Tiles, int parts>
-RoundedProducts tiled_products(const char* name) {
+Bf16Products tiled_products(const char* name) {
   return {name,
           true,
           parts,

@@ -306,7 +306,7 @@ void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, s
 }
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-/// RoundedProducts::pack where the processor multiplies pairs.
+/// Bf16Products::pack where the processor multiplies pairs.
 void pack_columns_of_pairs(bool transpose_b, std::int64_t k, std::int64_t n_begin,
                            std::int64_t n_end, const float* b, std::int64_t ldb, float* packed) {
   const std::int64_t height = column_elements<Pair>(k);

@@ -22,7 +22,7 @@
 namespace nmt::kernels {
 namespace {
 
-constexpr int most_dot_rows = 12, most_dot_panels = 4;
+constexpr int max_dot_rows = 12, max_dot_panels = 4;
 
 /// sums[r][j] = sum over k of p[r,k] q[k,j] for `depth` groups of four k. a: [rows][stride] int8;
 /// panel: [panels][depth][16][4]; row_sums[r]: sum over k of row r of a; sums: [rows][panels*16].
@@ -169,10 +169,10 @@ void dot_tile_plain(std::int64_t depth, const std::int8_t* a, std::int64_t strid
 /// The tiles of an instruction set: whole[r - 1] computes r rows of `panels` panels, single[r - 1]
 /// of one.
 struct DotTiles {
-  int rows = most_dot_rows, panels = 1;
+  int rows = max_dot_rows, panels = 1;
   bool has_vnni = false;
   const char* instructions = "vectors";
-  DotTile whole[most_dot_rows]{}, single[most_dot_rows]{};
+  DotTile whole[max_dot_rows]{}, single[max_dot_rows]{};
 
   DotTiles() {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
@@ -182,7 +182,7 @@ struct DotTiles {
       has_vnni = true;
       instructions = "VNNI";
       rows = 6;
-      panels = most_dot_panels;
+      panels = max_dot_panels;
       set_vnni(std::make_integer_sequence<int, 6>());
       return;
     }
@@ -194,7 +194,7 @@ struct DotTiles {
       return;
     }
 #endif
-    set_plain(std::make_integer_sequence<int, most_dot_rows>());
+    set_plain(std::make_integer_sequence<int, max_dot_rows>());
   }
 
  private:
@@ -205,7 +205,7 @@ struct DotTiles {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
   template <int... r>
   void set_vnni(std::integer_sequence<int, r...>) {
-    ((whole[r] = dot_tile_vnni<r + 1, most_dot_panels>), ...);
+    ((whole[r] = dot_tile_vnni<r + 1, max_dot_panels>), ...);
     ((single[r] = dot_tile_vnni<r + 1, 1>), ...);
   }
 #elif defined(__aarch64__)

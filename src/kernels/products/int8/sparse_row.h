@@ -186,8 +186,8 @@ using SparseDots = void (*)(const Nonzeros& x, const std::uint8_t* rows, std::in
 
 /// The products of an instruction set: of[b - 1] sums b blocks of 64 columns; null: not written.
 struct SparseTiles {
-  static constexpr int most_blocks = 4;
-  SparseDots of[most_blocks]{};
+  static constexpr int max_blocks = 4;
+  SparseDots of[max_blocks]{};
 
   explicit SparseTiles([[maybe_unused]] bool has_vnni) {
 #if defined(__AVX512F__) && defined(__AVX512BW__)

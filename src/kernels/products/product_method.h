@@ -8,7 +8,7 @@
 
 namespace nmt::kernels {
 
-struct RoundedProducts;
+struct Bf16Products;
 
 /// oneDNN's GEMM as a replacement of the own tiles, for training. With Cpu::products set, gemm()
 /// and the gradient of softmax_loss() use it where it is faster (docs/design/products.md). The last
@@ -18,31 +18,31 @@ struct RoundedProducts;
 ///
 /// bfloat16() is not a library: with it, gemm(), pack(), gemm_packed(), their batched forms, the
 /// recurrent layers and softmax_loss() round the inputs of products to bfloat16 and compute them by
-/// own tiles with sums in float32 (rounded_products.h). Matrices packed with it must be multiplied
+/// own tiles with sums in float32 (bf16_products.h). Matrices packed with it must be multiplied
 /// with it.
 ///
 /// bfloat16x3() is the same with three numbers in bfloat16 for an input, by AMX: products with the
-/// precision of float32 (RoundedProducts::parts). Each output has a smaller error on average than a
+/// precision of float32 (Bf16Products::parts). Each output has a smaller error on average than a
 /// chain of multiply-adds in float32. Infinite inputs give NaN, and so do those above the largest
 /// number in bfloat16, 3.39e38.
 ///
 /// separate() is for models in int8: with it, gemm(), gemm_packed() and their batched forms compute
 /// the same bits on every instruction set (separate.h).
-class ProductLibrary {
+class ProductMethod {
  public:
-  static const ProductLibrary& bfloat16();
-  static const ProductLibrary& separate();
+  static const ProductMethod& bfloat16();
+  static const ProductMethod& separate();
   /// Null: amx_split_products() is.
-  static const ProductLibrary* bfloat16x3();
+  static const ProductMethod* bfloat16x3();
   /// bfloat16() or bfloat16x3() by these products.
-  explicit ProductLibrary(const RoundedProducts& products);
+  explicit ProductMethod(const Bf16Products& products);
   bool is_library() const { return kind_ == Kind::library; }
   bool rounds_inputs() const;
   /// Those of bfloat16() or bfloat16x3(), or null.
-  const RoundedProducts* rounded_products() const { return rounded_; }
+  const Bf16Products* bf16_products() const { return rounded_; }
   bool rounds_separately() const { return kind_ == Kind::separate; }
   /// Loads the installed library. Returns null, with the reason in *why, when none is usable.
-  static const ProductLibrary* open(std::string* why);
+  static const ProductMethod* open(std::string* why);
   /// For example "oneDNN 2.6.3" or "own tiles, bfloat16 by AMX".
   const std::string& name() const { return name_; }
   /// From now on it computes the products of these kinds; zen4_kinds initially. Not while products
@@ -59,19 +59,19 @@ class ProductLibrary {
  private:
   struct Functions;
   enum class Kind { library, tiles, separate };
-  explicit ProductLibrary(const Functions& functions);
-  ProductLibrary(Kind kind, const char* name) : kind_(kind), name_(name) {}
+  explicit ProductMethod(const Functions& functions);
+  ProductMethod(Kind kind, const char* name) : kind_(kind), name_(name) {}
 
   Kind kind_;
-  const Functions* functions_ = nullptr;      // of a library
-  const RoundedProducts* rounded_ = nullptr;  // of tiles
+  const Functions* functions_ = nullptr;   // of a library
+  const Bf16Products* rounded_ = nullptr;  // of tiles
   std::string name_;
   mutable LibraryKinds kinds_ = zen4_kinds;
 };
 
 /// The products of bfloat16() or bfloat16x3(); null: inputs are used as they are.
-inline const RoundedProducts* rounded_products(const Cpu& cpu) {
-  return cpu.products ? cpu.products->rounded_products() : nullptr;
+inline const Bf16Products* bf16_products(const Cpu& cpu) {
+  return cpu.products ? cpu.products->bf16_products() : nullptr;
 }
 /// Whether products of training have inputs of the precision of bfloat16.
 inline bool rounds_inputs(const Cpu& cpu) {

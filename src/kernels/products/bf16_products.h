@@ -9,7 +9,7 @@ struct Product;
 
 /// Products on the CPU whose inputs are rounded to bfloat16, with sums in float32: own tiles of one
 /// instruction set.
-struct RoundedProducts {
+struct Bf16Products {
   std::string_view name;  ///< for example "bfloat16 by AMX"
   bool is_native;         ///< by instructions for bfloat16, of pairs (pairs.h)
   /// Numbers in bfloat16 whose sum stands for an input: 1, or 3 for the precision of float32.
@@ -28,21 +28,21 @@ struct RoundedProducts {
 
 /// Those of this processor: by AMX, by AVX-512 BF16 or, with each input rounded by itself, in
 /// float32.
-const RoundedProducts& rounded_products();
-/// rounded_products() where they are faster than float32, for decoding: by AMX, and by AVX-512 BF16
+const Bf16Products& bf16_products();
+/// bf16_products() where they are faster than float32, for decoding: by AMX, and by AVX-512 BF16
 /// where has_fast_pairs(); else null. The processor alone decides, no measurement, since
 /// translations depend on it.
-const RoundedProducts* fast_rounded_products();
+const Bf16Products* fast_bf16_products();
 /// By AMX; null: the processor, the operating system or the loaded kernels lack it or AVX-512 BF16,
 /// its tiles fail self_check.h, or the environment variable NMT_AMX or NMT_BF16 is 0.
-const RoundedProducts* amx_products();
+const Bf16Products* amx_products();
 /// Products of float32 by the tiles of AMX: an input is the sum of three numbers in bfloat16, which
 /// have all of its 24 bits, and six of the nine products of the parts are computed (Henry, Tang and
 /// Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
 /// Computations", ARITH 2019). Null where amx_products() is.
-const RoundedProducts* amx_split_products();
+const Bf16Products* amx_split_products();
 
 /// Floats of a packed [k,n] matrix for these products; null: for those of float32.
-std::int64_t packed_size(const RoundedProducts* products, std::int64_t k, std::int64_t n);
+std::int64_t packed_size(const Bf16Products* products, std::int64_t k, std::int64_t n);
 
 }  // namespace nmt::kernels

@@ -2,13 +2,13 @@
 #include "kernels/products/amx/self_check.h"
 #include "kernels/products/amx/support.h"
 #include "kernels/products/amx/tiles.h"
-#include "kernels/products/rounded_products.h"
+#include "kernels/products/bf16_products.h"
 
 namespace nmt::kernels {
 namespace {
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-bool has_tiles() {
+bool has_bf16_tiles() {
   static const bool has =
       has_pairs() && amx_to_use().bfloat16 && tiles_pass_check<AmxTiles, TileElements::bfloat16>();
   return has;
@@ -16,10 +16,10 @@ bool has_tiles() {
 #endif
 
 template <int parts>
-const RoundedProducts* products_of(const char* name) {
+const Bf16Products* products_of(const char* name) {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  static const RoundedProducts products = tiled_products<AmxTiles, parts>(name);
-  if (has_tiles()) return &products;
+  static const Bf16Products products = tiled_products<AmxTiles, parts>(name);
+  if (has_bf16_tiles()) return &products;
 #endif
   static_cast<void>(name);
   return nullptr;
@@ -27,11 +27,11 @@ const RoundedProducts* products_of(const char* name) {
 
 }  // namespace
 
-const RoundedProducts* amx_products() {
+const Bf16Products* amx_products() {
   return products_of<1>("bfloat16 by AMX");
 }
 
-const RoundedProducts* amx_split_products() {
+const Bf16Products* amx_split_products() {
   return products_of<3>("float32 as three numbers in bfloat16 by AMX");
 }
 

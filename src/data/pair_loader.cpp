@@ -1,4 +1,4 @@
-#include "data/window.h"
+#include "data/pair_loader.h"
 
 #include "core/error.h"
 #include "text/lines.h"
@@ -22,7 +22,7 @@ Rng dropout_rng(std::uint64_t seed, std::int64_t epoch, std::int64_t line, Side 
 
 }  // namespace
 
-void Loading::check() const {
+void PairLoader::check() const {
   if (spec.mini_batch < 0)
     fail(ExitStatus::usage, "mini-batch {}: expected 0 (no limit) or a number of sentences",
          spec.mini_batch);
@@ -40,13 +40,14 @@ void Loading::check() const {
     fail(ExitStatus::usage, "max-length {}: expected at least 1", spec.max_length);
 }
 
-bool Loading::drops(std::int32_t source_length, std::int32_t target_length) const {
+bool PairLoader::drops(std::int32_t source_length, std::int32_t target_length) const {
   if (source_length == 0 || target_length == 0) return true;
   return !spec.max_length_crop && std::max(source_length, target_length) > spec.max_length;
 }
 
-std::pair<Ids, std::int32_t> Loading::measure(const Vocabulary& vocabulary, std::string_view text,
-                                              const BpeDropout* dropout, Rng rng) const {
+std::pair<Ids, std::int32_t> PairLoader::measure(const Vocabulary& vocabulary,
+                                                 std::string_view text, const BpeDropout* dropout,
+                                                 Rng rng) const {
   const auto pieces = [&](std::string_view of) {
     Ids ids = vocabulary.encode(of);
     return dropout ? dropout->apply(ids, rng) : ids;
@@ -63,7 +64,7 @@ std::pair<Ids, std::int32_t> Loading::measure(const Vocabulary& vocabulary, std:
   return {std::move(ids), ids.empty() ? 0 : static_cast<std::int32_t>(words.count)};
 }
 
-EncodedPair Loading::encode(std::int64_t line, std::int64_t epoch) const {
+EncodedPair PairLoader::encode(std::int64_t line, std::int64_t epoch) const {
   EncodedPair pair = encode_alone(line, epoch);
   if (context_sentences == 0 || pair.source.empty()) return pair;
   std::vector<MeasuredSentence> context;
@@ -78,7 +79,7 @@ EncodedPair Loading::encode(std::int64_t line, std::int64_t epoch) const {
   return pair;
 }
 
-MeasuredSentence Loading::encode_context(std::int64_t line, std::int64_t epoch) const {
+MeasuredSentence PairLoader::encode_context(std::int64_t line, std::int64_t epoch) const {
   std::string storage, from, to;
   std::string_view text = corpus.line(Side::source, line, storage);
   if (noise.any()) {
@@ -91,7 +92,7 @@ MeasuredSentence Loading::encode_context(std::int64_t line, std::int64_t epoch) 
                  dropout_rng(spec.seed, epoch, line, Side::source));
 }
 
-EncodedPair Loading::encode_alone(std::int64_t line, std::int64_t epoch) const {
+EncodedPair PairLoader::encode_alone(std::int64_t line, std::int64_t epoch) const {
   std::string source_storage, target_storage;
   const std::string_view source_text = corpus.line(Side::source, line, source_storage),
                          target_text = corpus.line(Side::target, line, target_storage);
@@ -131,7 +132,7 @@ EncodedPair Loading::encode_alone(std::int64_t line, std::int64_t epoch) const {
   return pair;
 }
 
-Window Loading::window(const std::function<EncodedPair()>& next, std::int64_t pair_limit) const {
+Window PairLoader::window(const std::function<EncodedPair()>& next, std::int64_t pair_limit) const {
   const std::int64_t max_pairs = std::int64_t{spec.mini_batch} * spec.maxi_batch;
   const std::int64_t max_tokens = std::int64_t{spec.mini_batch_words} * spec.maxi_batch;
   Window window;
@@ -159,8 +160,8 @@ Window Loading::window(const std::function<EncodedPair()>& next, std::int64_t pa
 
 // The source side may have twice the tokens of the target side, so that a few long sources among
 // short targets do not exceed the memory.
-bool Loading::fits(std::int64_t sentences, std::int64_t source_steps,
-                   std::int64_t target_steps) const {
+bool PairLoader::fits(std::int64_t sentences, std::int64_t source_steps,
+                      std::int64_t target_steps) const {
   if (sentences == 1) return true;
   if (spec.mini_batch > 0 && sentences > spec.mini_batch) return false;
   if (spec.mini_batch_words == 0) return true;
@@ -168,7 +169,7 @@ bool Loading::fits(std::int64_t sentences, std::int64_t source_steps,
          sentences * source_steps <= 2 * std::int64_t{spec.mini_batch_words};
 }
 
-std::vector<std::vector<std::size_t>> Loading::cut(const Window& window) const {
+std::vector<std::vector<std::size_t>> PairLoader::cut(const Window& window) const {
   const auto& pairs = window.pairs;
   std::vector<std::size_t> sorted(pairs.size());
   std::iota(sorted.begin(), sorted.end(), std::size_t{0});

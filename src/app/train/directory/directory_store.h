@@ -10,10 +10,6 @@
 
 namespace nmt::app {
 
-/// Whether a model directory may have an entry of this name: of the model, of its training, or a
-/// temporary one.
-bool belongs_to_model(const std::string& name);
-
 /// The CheckpointStore of a model directory. From create() or resume() on, it holds the directory's
 /// lock, so it is the only writer where the file system has locks.
 class DirectoryStore : public train::CheckpointStore {

@@ -377,7 +377,7 @@ void check_gates(const kernels::Unit& unit, Rng& rng, bool masked, bool reverse)
 
 TEST(MatrixUnits, gates) {
   Rng rng(9);
-  for (const kernels::Unit& unit : kernels::matrix_units())
+  for (const kernels::Unit& unit : kernels::matrix_state_units())
     for (const bool masked : {false, true})
       for (const bool reverse : {false, true}) check_gates(unit, rng, masked, reverse);
 }
@@ -386,15 +386,15 @@ TEST(MatrixUnits, equations_and_gradients) {
   Rng rng(7);
   std::size_t line = 0;
 #define NMT_UNIT(...)
-#define NMT_MATRIX_UNIT(the_name, the_variant, ...)                             \
-  check_scan<__VA_ARGS__>(kernels::matrix_units()[line], rng, 3, false, false); \
-  check_scan<__VA_ARGS__>(kernels::matrix_units()[line], rng, 35, true, false); \
-  check_scan<__VA_ARGS__>(kernels::matrix_units()[line], rng, 2, true, true);   \
-  EXPECT_STREQ(kernels::matrix_units()[line].name, the_name);                   \
+#define NMT_MATRIX_STATE_UNIT(the_name, the_variant, ...)                             \
+  check_scan<__VA_ARGS__>(kernels::matrix_state_units()[line], rng, 3, false, false); \
+  check_scan<__VA_ARGS__>(kernels::matrix_state_units()[line], rng, 35, true, false); \
+  check_scan<__VA_ARGS__>(kernels::matrix_state_units()[line], rng, 2, true, true);   \
+  EXPECT_STREQ(kernels::matrix_state_units()[line].name, the_name);                   \
   ++line;
 #include "units/units.def"
 #undef NMT_UNIT
-  EXPECT_EQ(line, kernels::matrix_units().size());
+  EXPECT_EQ(line, kernels::matrix_state_units().size());
 }
 
 // Whether write(step, p) is a + b p with b of the extras alone, so that all channels of a head
@@ -420,7 +420,7 @@ bool is_affine(Rng& rng, Write&& write) {
 TEST(MatrixUnits, writes_are_affine_in_what_they_read) {
   Rng rng(10);
 #define NMT_UNIT(...)
-#define NMT_MATRIX_UNIT(name, variant, ...)                                \
+#define NMT_MATRIX_STATE_UNIT(name, variant, ...)                          \
   EXPECT_TRUE(is_affine<__VA_ARGS__>(rng, [](const auto& step, double p) { \
     return __VA_ARGS__::write(step, p);                                    \
   })) << name;
@@ -441,7 +441,7 @@ TEST(MatrixUnits, kernels) {
   cpu.pool = &one;
   cpu3.pool = &three;
   cpu16.pool = &sixteen;
-  for (const kernels::Unit& unit : kernels::matrix_units()) {
+  for (const kernels::Unit& unit : kernels::matrix_state_units()) {
     const Operands operands(unit, rng, 33, true, false);
     Storage<float> whole(operands);
     kernels::matrix_forward(cpu, whole.a);
@@ -520,7 +520,7 @@ TEST(MatrixUnits, not_a_number_propagates) {
   ThreadPool pool(1);
   Cpu cpu;
   cpu.pool = &pool;
-  for (const kernels::Unit& unit : kernels::matrix_units()) {
+  for (const kernels::Unit& unit : kernels::matrix_state_units()) {
     const Operands operands(unit, rng, 4, false, false);
     const auto reaches = [&](test::Guarded<float> Storage<float>::*what, std::int64_t at) {
       Storage<float> s(operands);

@@ -1,10 +1,10 @@
-#include "kernels/products/product_library.h"
+#include "kernels/products/product_method.h"
 
 #include "core/blocked_signals.h"
 #include "core/dynamic_library.h"
 #include "core/error.h"
+#include "kernels/products/bf16_products.h"
 #include "kernels/products/product.h"
-#include "kernels/products/rounded_products.h"
 
 namespace nmt::kernels {
 namespace {
@@ -17,7 +17,7 @@ struct Version {
 
 }  // namespace
 
-struct ProductLibrary::Functions {
+struct ProductMethod::Functions {
   DynamicLibrary library{"libdnnl.so.3", "libdnnl.so.2"};
   int (*sgemm)(char transpose_a, char transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
                float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
@@ -33,47 +33,47 @@ struct ProductLibrary::Functions {
   }
 };
 
-ProductLibrary::ProductLibrary(const Functions& functions)
+ProductMethod::ProductMethod(const Functions& functions)
     : kind_(Kind::library), functions_(&functions) {
   const Version& version = *functions.version();
   name_ = fmt::format("oneDNN {}.{}.{}", version.major, version.minor, version.patch);
 }
 
-ProductLibrary::ProductLibrary(const RoundedProducts& products)
+ProductMethod::ProductMethod(const Bf16Products& products)
     : kind_(Kind::tiles), rounded_(&products), name_(fmt::format("own tiles, {}", products.name)) {}
 
-const ProductLibrary& ProductLibrary::bfloat16() {
-  static const ProductLibrary rounding(kernels::rounded_products());
+const ProductMethod& ProductMethod::bfloat16() {
+  static const ProductMethod rounding(kernels::bf16_products());
   return rounding;
 }
 
-const ProductLibrary* ProductLibrary::bfloat16x3() {
-  const RoundedProducts* const products = amx_split_products();
+const ProductMethod* ProductMethod::bfloat16x3() {
+  const Bf16Products* const products = amx_split_products();
   if (!products) return nullptr;
-  static const ProductLibrary splitting(*products);
+  static const ProductMethod splitting(*products);
   return &splitting;
 }
 
-bool ProductLibrary::rounds_inputs() const {
+bool ProductMethod::rounds_inputs() const {
   return rounded_ && rounded_->parts == 1;
 }
 
-const ProductLibrary& ProductLibrary::separate() {
-  static const ProductLibrary rounding(Kind::separate, "own tiles, each operation rounded");
+const ProductMethod& ProductMethod::separate() {
+  static const ProductMethod rounding(Kind::separate, "own tiles, each operation rounded");
   return rounding;
 }
 
-const ProductLibrary* ProductLibrary::open(std::string* why) {
+const ProductMethod* ProductMethod::open(std::string* why) {
   static const Functions& functions = *new Functions;
   if (!functions.library.error().empty()) {
     if (why) *why = fmt::format("oneDNN (Debian: libdnnl2): {}", functions.library.error());
     return nullptr;
   }
-  static const ProductLibrary library(functions);
+  static const ProductMethod library(functions);
   return &library;
 }
 
-bool ProductLibrary::takes(const Product& p) const {
+bool ProductMethod::takes(const Product& p) const {
   if (kind_ != Kind::library || p.packed || p.rounded || p.m < 32 || p.m * p.n * p.k < 32 * 1024)
     return false;
   return kinds_[static_cast<std::size_t>(kind_of(p))];
@@ -85,8 +85,8 @@ ProductKind kind_of(const Product& p) {
   return p.m < 1000 ? ProductKind::few_rows : ProductKind::many_rows;
 }
 
-void ProductLibrary::run(const Product& p, std::int64_t m_begin, std::int64_t m_end,
-                         std::int64_t n_begin, std::int64_t n_end) const {
+void ProductMethod::run(const Product& p, std::int64_t m_begin, std::int64_t m_end,
+                        std::int64_t n_begin, std::int64_t n_end) const {
   // The pool already splits the work, so oneDNN runs single-threaded; the OpenMP setting is per
   // thread.
   thread_local bool single = false;

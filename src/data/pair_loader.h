@@ -40,7 +40,7 @@ struct Window {
 };
 
 /// Turns lines into encoded pairs, and pairs into batches.
-struct Loading {
+struct PairLoader {
   const ParallelCorpus& corpus;
   const Vocabulary& source;
   const Vocabulary& target;

@@ -1,5 +1,6 @@
-#include "app/train/directory_store.h"
+#include "app/train/directory/directory_store.h"
 
+#include "app/train/directory/directory_checks.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -7,7 +8,6 @@
 #include "model/directory/stored_weights.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <filesystem>
 
@@ -16,58 +16,8 @@
 #include <unistd.h>
 
 namespace nmt::app {
-namespace {
 
 namespace fs = std::filesystem;
-// What a training writes beside the model (ModelDirectory::contents).
-constexpr std::array records = {"train.jsonl", "development.json"};
-
-void refuse_foreign(const std::string& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) {
-    if (fs::is_symlink(fs::symlink_status(path, error)))
-      fail(ExitStatus::usage, "model: the target of the symbolic link {} does not exist", path);
-    return;
-  }
-  if (!fs::is_directory(status))
-    fail(ExitStatus::usage, "model: {} is a file, not a model directory", path);
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!belongs_to_model(name))
-      fail(ExitStatus::usage,
-           "model: the directory {} contains other files ({}); name a new directory", path, name);
-  }
-  if (error) fail(ExitStatus::usage, "model: {} cannot be read: {}", path, error.message());
-}
-
-// Found at the start rather than at the first save, which may be hours later.
-void require_writable(const std::string& directory) {
-  if (::access(directory.c_str(), W_OK | X_OK) != 0)
-    fail(ExitStatus::usage, "model: {} cannot be written: {}", directory, std::strerror(errno));
-}
-
-// The same for the parent of a directory that is not there yet.
-void require_room_for(const std::string& directory) {
-  std::error_code error;
-  fs::path parent = fs::absolute(directory, error);
-  while (parent.has_relative_path() && !fs::exists(parent, error)) parent = parent.parent_path();
-  if (!fs::is_directory(parent, error))
-    fail(ExitStatus::usage, "model: {} cannot be created: {} is not a directory", directory,
-         parent.string());
-  if (::access(parent.c_str(), W_OK | X_OK) != 0)
-    fail(ExitStatus::usage, "model: {} cannot be created in {}: {}", directory, parent.string(),
-         std::strerror(errno));
-}
-
-}  // namespace
-
-bool belongs_to_model(const std::string& name) {
-  const auto& of_model = ModelDirectory::contents;
-  return std::find(of_model.begin(), of_model.end(), name) != of_model.end() ||
-         std::find(records.begin(), records.end(), name) != records.end() ||
-         is_temporary_name(name);
-}
 
 DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite,
                                const std::string& start_anew)
@@ -76,7 +26,7 @@ DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, b
   // Whoever puts other files beside a model, such as a report, can still resume its training.
   if (overwrite || !ModelDirectory::is_there(path_)) refuse_foreign(path_);
   std::error_code error;
-  fs::exists(path_, error) ? require_writable(path_) : require_room_for(path_);
+  fs::exists(path_, error) ? require_writable(path_) : require_creatable(path_);
   if (!overwrite && ModelDirectory::is_there(path_)) directory_ = ModelDirectory::open(path_);
   if (!overwrite && !directory_ && ModelDirectory::has_checkpoints(path_))
     fail(ExitStatus::data, "model: {} has checkpoints but no config.json; restore it, or {}", path_,
@@ -104,6 +54,20 @@ void DirectoryStore::lock() {
             std::strerror(errno));
 }
 
+// What ModelDirectory::create() frees: the checkpoints of the model that is there.
+static double old_checkpoint_bytes(const std::string& directory) {
+  const fs::path folder = fs::path(directory) / "checkpoints";
+  std::error_code error;
+  if (fs::is_symlink(fs::symlink_status(folder, error))) return 0;  // perhaps on another disk
+  double bytes = 0;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_regular_file(ignored)) bytes += static_cast<double>(entry->file_size(ignored));
+  }
+  return bytes;
+}
+
 void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabularies,
                             std::int64_t bytes, double most) {
   make_directories(path_);
@@ -115,7 +79,8 @@ void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabul
          "to resume it, or name another directory",
          path_);
   remove_temporaries(path_);
-  const double room = static_cast<double>(free_bytes(path_)), each = static_cast<double>(bytes),
+  const double room = static_cast<double>(free_bytes(path_)) + old_checkpoint_bytes(path_),
+               each = static_cast<double>(bytes),
                kept = std::min(most, 1.0 * keep_last_ + keep_best_);
   if (room < 2 * each)
     fail(ExitStatus::failed,
@@ -127,7 +92,7 @@ void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabul
         "model: {} checkpoints and the next one will need {:.1f} MB in {}, which has "
         "{:.1f} MB free; lower keep-last or free disk space",
         kept, 1e-6 * (kept + 1) * each, path_, 1e-6 * room);
-  for (const char* name : records) fs::remove(fs::path(path_) / name);
+  for (const char* name : training_records) fs::remove(fs::path(path_) / name);
   directory_ = ModelDirectory::create(path_, spec, *vocabularies.source, *vocabularies.target);
 }
 
