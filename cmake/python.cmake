@@ -14,6 +14,9 @@ elseif(NMT_WITH_PYTHON)
     set(Python_EXECUTABLE /usr/bin/python3)
   endif()
   find_package(Python 3.10 COMPONENTS Interpreter Development.Module)
+  if(nanobind_DIR AND NOT EXISTS ${nanobind_DIR}/nanobind-config.cmake)
+    unset(nanobind_DIR CACHE)  # of an environment that was removed
+  endif()
   foreach(interpreter ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/.venv/bin/python)
     if(NOT nanobind_DIR AND Python_FOUND)
       execute_process(COMMAND ${interpreter} -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_folder

@@ -6,6 +6,7 @@
 # $PODMAN is the engine (default: podman), such as "podman --runtime runc". Needs network for the
 # base image, unless the engine has it.
 set -euo pipefail
+unset CDPATH
 cd "$(dirname "$0")/.."
 [ $# -ge 3 ] || { echo "usage: packaging/test_image.sh FOLDER PROGRAMS MODEL [OPTION OF PODMAN RUN]..." >&2; exit 2; }
 folder=$(realpath "$1") programs=$(realpath "$2") model=$(realpath "$3")

@@ -3,6 +3,7 @@
 # after purging them. Needs root, debootstrap and network.
 # Usage: packaging/test_packages.sh FOLDER [CHROOT]   (CHROOT is made if it does not exist)
 set -euo pipefail
+unset CDPATH
 if [ $# -lt 1 ] || [ ! -d "$1" ]; then
   echo "usage: packaging/test_packages.sh FOLDER [CHROOT]" >&2
   exit 2
@@ -73,7 +74,7 @@ lines = open("/packages/data/test.en").read().splitlines()
 written = open("/packages/test.hyp").read().splitlines()
 assert [each.hypotheses[0] for each in translator.translate_batch(lines)] == written
 print("python3-nmt", nmt.__version__, "translates")'
-inside sh -ec 'test -e /usr/include/nmt/nmt.h && test -e /usr/share/doc/nmt-doc/guide/install.md && test -e "$(echo /usr/lib/*/libnmt.so)"' ||
+inside sh -ec 'test -e /usr/include/nmt/nmt.h && test -e /usr/share/doc/nmt-doc/docs/guide/install.md && test -e "$(echo /usr/lib/*/libnmt.so)"' ||
   fail "files are missing"
 
 step "purging"

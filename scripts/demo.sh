@@ -4,8 +4,17 @@
 # resumes and trains up to the same total time.
 # Usage: scripts/demo.sh [OPTIONS OF nmt-train], for example --max-minutes 20
 set -euo pipefail
+unset CDPATH
 case ${1:-} in -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0" && exit ;; esac
 cd "$(dirname "$0")/.."
+for word; do
+  case $word in
+    --model | --model=* | -m* | --train-sets* | --valid-sets* | -t*)
+      echo "demo.sh: $word: the demo has its own text, and its model is demo/model" >&2
+      exit 2
+      ;;
+  esac
+done
 
 step() { echo "== $1"; }
 

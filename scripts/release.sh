@@ -4,6 +4,7 @@
 # system.
 # Usage: scripts/release.sh [FOLDER]   (default: release; FOLDER/build is kept for a quicker rebuild)
 set -euo pipefail
+unset CDPATH
 case ${1:-} in -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0" && exit ;; esac
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -34,13 +35,14 @@ log=$folder/build/log
 quietly() { "$@" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "failed: $*; see $log"; }; }
 
 # The files of an earlier release, and no others: the folder may have some.
-(cd "$folder" && rm -f nmt-*.tar.gz nmt-*.cdx.json nmt-*.whl nmt_*.deb nmt-mpi_*.deb nmt-doc_*.deb libnmt*.deb python3-nmt_*.deb)
+(cd "$folder" && rm -f SHA256SUMS nmt-*.tar.gz nmt-*.cdx.json nmt-*.whl nmt_*.deb nmt-mpi_*.deb nmt-doc_*.deb libnmt*.deb python3-nmt_*.deb)
 
 step "source archive of $(git rev-parse --short HEAD)"
 name=nmt-$version
 git archive --format=tar --prefix="$name/" HEAD | gzip -9n >"$folder/$name.tar.gz"
 
-# The packages are built from the archive. Unchanged files keep their times, and thus their objects.
+# The packages are built from the archive. Unchanged files keep their times, and thus their objects;
+# changed ones are new, whatever the time of the commit.
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 tar -xzf "$folder/$name.tar.gz" -C "$fresh"
@@ -48,7 +50,8 @@ source=$folder/build/nmt
 export CCACHE_BASEDIR=$source  # packages and wheel share objects
 mkdir -p "$source"
 (cd "$fresh/$name" && find . -type f -print0) | while IFS= read -r -d '' file; do
-  cmp -s "$fresh/$name/$file" "$source/$file" || { mkdir -p "$(dirname "$source/$file")"; cp -p "$fresh/$name/$file" "$source/$file"; }
+  cmp -s "$fresh/$name/$file" "$source/$file" || { mkdir -p "$(dirname "$source/$file")"; cp --preserve=mode "$fresh/$name/$file" "$source/$file"; }
+  chmod --reference="$fresh/$name/$file" "$source/$file"
 done
 (cd "$source" && find . -path ./build -prune -o -path ./wheel -prune -o -type f -print0) | while IFS= read -r -d '' file; do
   [ -e "$fresh/$name/$file" ] || rm "$source/$file"

@@ -4,6 +4,7 @@
 # that need real data are skipped unless $NMT_DATA names it. $NMT_FUZZ_SECONDS is how long each fuzz
 # target runs on mutations under sanitizers.
 set -euo pipefail
+unset CDPATH
 case ${1:-} in -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0" && exit ;; esac
 if (($# > 0)); then
   echo "test.sh: takes no arguments, got '$1'" >&2

@@ -149,7 +149,10 @@ def loading_settings(device: str, device_index: int | None, compute_type: str, i
     if "glossary" in settings:
         settings["glossary"] = os.path.abspath(settings["glossary"])
     if settings.get("shortlist", "off") != "off":
-        path, *numbers = settings["shortlist"].split()
+        words = settings["shortlist"].split()
+        if not words:
+            raise invalid("shortlist", settings["shortlist"], "a file or 'off'")
+        path, *numbers = words
         settings["shortlist"] = " ".join([os.path.abspath(path), *numbers])
     inter_threads = integer("inter_threads", inter_threads, 0, 0)
     intra_threads = integer("intra_threads", intra_threads, 0, 0)

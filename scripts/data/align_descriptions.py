@@ -21,7 +21,7 @@ BOUNDARY = re.compile(r"(?<=[.!?])\s+(?=[\"'(„»“]?[A-ZÄÖÜ0-9])")
 ABBREVIATION = re.compile(r"(?:^|[\s(])(?:[A-Za-z]|[ez]\.\s?[Bg]|[iu]\.\s?[eA]|d\.\s?h|etc|usw|bzw|ca|vs|cf|vgl|Dr|Mr|Mrs|St|Nr|No|inkl|evtl|ggf|bspw|Abk)\.$")
 
 
-def read(path):
+def read(path, program="get_data"):
     """The text of a list, with any of apt's compressions."""
     if path.endswith(("-en", "-de")):
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -29,9 +29,9 @@ def read(path):
     try:
         helper = subprocess.run(["/usr/lib/apt/apt-helper", "cat-file", path], capture_output=True)
     except OSError as error:
-        sys.exit(f"get_data: {path}: {error.filename}: {error.strerror}")
+        sys.exit(f"{program}: {path}: {error.filename}: {error.strerror}")
     if helper.returncode != 0:
-        sys.exit(f"get_data: {path}: {helper.stderr.decode().strip()}")
+        sys.exit(f"{program}: {path}: {(helper.stderr.decode(errors='replace').strip().splitlines() or ['apt-helper failed'])[0]}")
     return helper.stdout.decode("utf-8", "replace")
 
 

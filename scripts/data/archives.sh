@@ -25,7 +25,13 @@ bytes_of() { if [ -e "$1" ]; then stat -c %s "$1"; else echo 0; fi; }
 # it makes progress.
 download_once() {
   if command -v curl >/dev/null; then
-    curl --fail --location --silent --show-error --connect-timeout 20 --speed-limit 1000 --speed-time 60 --continue-at - --output "$2" "$1"
+    local curl=(curl --fail --location --silent --show-error --connect-timeout 20 --speed-limit 1000 --speed-time 60) status=0
+    "${curl[@]}" --continue-at - --output "$2" "$1" || status=$?
+    if [ $status -eq 33 ]; then  # a server that cannot send a part
+      status=0
+      "${curl[@]}" --output "$2" "$1" || status=$?
+    fi
+    return $status
   elif command -v wget >/dev/null; then
     wget --quiet --continue --tries=1 --connect-timeout=20 --read-timeout=60 --output-document="$2" "$1"
   else

@@ -6,6 +6,7 @@
 #   3. Debian's package descriptions in English and German, through apt (about 45,000 sentence pairs)
 # Usage: scripts/data/get_data.sh [--source local|multi30k|debian] FOLDER
 set -euo pipefail
+unset CDPATH
 scripts=$(cd "$(dirname "$0")" && pwd)
 
 fail() {

@@ -138,3 +138,5 @@ if __name__ == "__main__":
         if error.returncode > 0:  # it has printed its error
             sys.exit(error.returncode)
         sys.exit(f"make_shortlist.py: {pathlib.Path(error.cmd[0]).name} was ended by signal {-error.returncode}")
+    except OSError as error:  # a full temporary folder
+        sys.exit(f"make_shortlist.py: {error}")

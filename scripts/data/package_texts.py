@@ -14,7 +14,6 @@ LISTS is a folder of apt lists (*_Translation-en*, *_Packages*). Without it, the
 sources are downloaded to a temporary folder."""
 import argparse
 import collections
-import getpass
 import os
 import pathlib
 import re
@@ -33,7 +32,7 @@ def download(folder):
     lists = folder / "lists"
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
-    command = ["apt-get", "-q", "-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={folder}/cache", "-o", f"APT::Sandbox::User={getpass.getuser()}",
+    command = ["apt-get", "-q", "-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={folder}/cache", *(["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []),
                "-o", "Acquire::Languages=en", "-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=30", "-o", "Acquire::https::Timeout=30", "update"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True)
     if not any("_Translation-en" in name for name in os.listdir(lists)):
@@ -60,7 +59,7 @@ def package_file(path):
     if path.endswith("_Packages"):
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
-    return read(path)
+    return read(path, "package_texts")
 
 
 def examples(lists):

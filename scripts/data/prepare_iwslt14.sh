@@ -14,6 +14,7 @@
 # 1.5, except the test set. Published figures are of lowercased, tokenized text; this text is
 # neither. $NMT_IWSLT14_MIRROR replaces https://dl.fbaipublicfiles.com/fairseq/data/iwslt14.
 set -euo pipefail
+unset CDPATH
 scripts=$(cd "$(dirname "$0")" && pwd)
 program=prepare_iwslt14
 folder=${1:-data/iwslt14}

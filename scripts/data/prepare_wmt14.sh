@@ -16,6 +16,7 @@
 # (statmt.org/wmt14/translation-task.html), cleaned by scripts/data/clean_corpus.py, which documents
 # the rules. $NMT_WMT14_MIRROR replaces https://www.statmt.org.
 set -euo pipefail
+unset CDPATH
 scripts=$(cd "$(dirname "$0")" && pwd)
 program=prepare_wmt14
 folder=${1:-data/wmt14}
@@ -60,6 +61,9 @@ for pair in europarl-v7-de-en.tgz:europarl-v7.de-en training-parallel-commoncraw
   done
 done
 
+for held in "$folder"/newstest2013.{en,de} "$folder"/newstest2014.{en,de}; do
+  if [ "$held" -nt "$newest" ]; then newest=$held; fi
+done
 if [ ! -s "$folder/train.de" ] || [ "$newest" -nt "$folder/train.de" ] || [ "$scripts/clean_corpus.py" -nt "$folder/train.de" ]; then
   echo "prepare_wmt14: cleaning"
   python3 "$scripts/clean_corpus.py" "${english:1}" "${german:1}" "$folder/train.en" "$folder/train.de" \

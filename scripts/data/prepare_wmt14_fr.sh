@@ -13,6 +13,7 @@
 # Training pairs are cleaned by scripts/data/clean_corpus.py, which documents the rules.
 # $NMT_WMT14_FR_MIRROR replaces http://www-lium.univ-lemans.fr/~schwenk/cslm_joint_paper/data.
 set -euo pipefail
+unset CDPATH
 scripts=$(cd "$(dirname "$0")" && pwd)
 program=prepare_wmt14_fr
 folder=${1:-data/wmt14-fr}
@@ -47,6 +48,9 @@ for name in $names; do
     case $side in en) english+=,$path ;; fr) french+=,$path ;; esac
     if [ -z "$newest" ] || [ "$path" -nt "$newest" ]; then newest=$path; fi
   done
+done
+for held in "$folder"/newstest2012+2013.{en,fr} "$folder"/newstest2014.{en,fr}; do
+  if [ "$held" -nt "$newest" ]; then newest=$held; fi
 done
 if [ ! -s "$folder/train.fr" ] || [ "$newest" -nt "$folder/train.fr" ] || [ "$scripts/clean_corpus.py" -nt "$folder/train.fr" ]; then
   echo "$program: cleaning"

@@ -5,6 +5,7 @@
 # 60s. New inputs are added to build-fuzz/corpus/. A failing input is saved in build-fuzz/; the exit
 # status is then 1.
 set -euo pipefail
+unset CDPATH
 cd "$(dirname "$0")/../.."
 amount=${1:-100000}
 shift || true

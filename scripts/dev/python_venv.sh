@@ -2,6 +2,7 @@
 # Prints the path of a Python that has what building and testing the Python module needs. Creates
 # the virtual environment .venv on demand, from the distribution's Python.
 set -euo pipefail
+unset CDPATH
 environment=$(cd "$(dirname "$0")/../.." && pwd)/.venv
 python=$environment/bin/python
 packages=('nanobind>=2.4,<4' 'numpy>=2' 'pytest>=8' 'mypy>=1.10' 'sacrebleu==2.6.0')
@@ -14,6 +15,10 @@ fail() {
 }
 
 version='import sys; print(*sys.version_info[:2], sep=".")'
+if [ -w "${environment%/*}" ]; then  # tests may come at the same time
+  exec 9>"$environment.lock"
+  flock 9
+fi
 if ! "$python" -c 'import nanobind, numpy, pytest, mypy, sacrebleu' 2>/dev/null; then
   [ -x "$python" ] && "$python" -m pip --version >/dev/null 2>&1 || "$system" -m venv "$environment" >&2 ||
     fail "cannot create a virtual environment in $environment; scripts/setup.sh installs python3-venv"

@@ -59,10 +59,10 @@ class TextNoise {
   std::uint64_t seed_;
 };
 
-/// One typo in each word with probability 0.1, and in at least one: two letters swapped, a letter
-/// dropped, doubled, replaced by a neighbor on the keyboard, or such a neighbor inserted. Words
-/// between spaces with fewer than three letters, or with digits or symbols, have none. Returns
-/// whether the line has another word.
+/// One typo in a word drawn at random, and in each other word with probability 0.1: two letters
+/// swapped, a letter dropped, doubled, replaced by a neighbor on the keyboard, or such a neighbor
+/// inserted. Words between spaces with fewer than three letters, or with digits or symbols, have
+/// none. Returns whether the line has another word.
 bool add_typos(std::u32string& line, Rng& rng);
 
 /// The line without the sentence-final marks (. ! ? ... and those of other scripts) and white space

@@ -184,7 +184,7 @@ class GuidedAlignment(unittest.TestCase):
         self.train("second", BLOCK, "--after", "4u")
         self.assertIn('"alignment-head": 2', json.dumps(json.loads((self.dir / "second" / "config.json").read_text(encoding="utf-8"))))
 
-    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+    @unittest.skipUnless(shutil.which("mpirun") and (BIN.parent / "lib/libnmt_mpi.so").exists(), "no mpirun, or built without MPI")
     def test_two_ranks_train_as_one(self):
         options = [*with_values(BLOCK, "--dropout", "0.1"), "--noise", "0.2", "--precision", "float32"]
         self.guided("one", options, "--after", "20u")

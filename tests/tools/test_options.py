@@ -145,6 +145,7 @@ class Options(unittest.TestCase):
             if main not in RUN_ONLY | SPREAD:
                 self.assertRegex(dumped, rf"(?m)^(# )?{main}:", f"--{main} is not dumped")
 
+    @unittest.skipUnless((PROGRAMS / "nmt-serve").exists(), "nmt-serve is not built")
     def test_documents(self):
         known = FOREIGN | script_options()
         for text in self.help.values():
@@ -157,6 +158,7 @@ class Options(unittest.TestCase):
                 for name in re.findall(OPTION, line):
                     self.assertTrue(name in known, f"{path.name}:{number}: --{name} is no option of any program")
 
+    @unittest.skipUnless((PROGRAMS / "nmt-serve").exists(), "nmt-serve is not built")
     def test_reference_is_current(self):
         done = subprocess.run([sys.executable, ROOT / "scripts/dev/make_option_reference.py", PROGRAMS, "--check"],
                               capture_output=True, text=True)

@@ -3,6 +3,8 @@
 #include "app/benchmark/tables/reference.h"
 #include "app/benchmark/tables/tables.h"
 
+#include <numeric>
+
 #include <fmt/format.h>
 
 namespace nmt::app::bench {
@@ -71,7 +73,9 @@ class AttentionCase {
   // Multiply-adds of scores and contexts; back: of dquery, dkeys, dmemory and the weights. tanh is
   // not counted. Returns the number of scores.
   double count() {
-    const double places = static_cast<double>(size_.source * size_.target * size_.batch);
+    const double places =
+        static_cast<double>(size_.target) *
+        static_cast<double>(std::accumulate(lengths_host_.begin(), lengths_host_.end(), 0LL));
     const double forward = 2 * places * static_cast<double>(size_.space + size_.width);
     const double back =
         2 * places * static_cast<double>((a_.v ? 3 : 2) * size_.space + 2 * size_.width);
