@@ -13,6 +13,10 @@ int CudaDevice::count(std::string& why) {
   return 0;
 }
 
+bool CudaDevice::is_usable(int, std::string& why) {
+  return count(why) > 0;
+}
+
 CudaDevice::CudaDevice(int, std::optional<Precision>) {
   fail(ExitStatus::usage, "--device cuda: this build has no CUDA backend");
 }

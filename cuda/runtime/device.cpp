@@ -18,14 +18,14 @@ void make_current(int device) {
 
 namespace {
 
-// NMT_CUDA_OLDEST is the lowest compute capability of this build: 10 major + minor.
-void check_generation(int index, const cudaDeviceProp& properties) {
-  const int generation = 10 * properties.major + properties.minor;
-  if (generation < NMT_CUDA_OLDEST)
-    fail(ExitStatus::usage,
-         "CUDA device {} ({}) has compute capability {}.{}; this build needs {}.{} or later", index,
-         properties.name, properties.major, properties.minor, NMT_CUDA_OLDEST / 10,
-         NMT_CUDA_OLDEST % 10);
+// Why this build cannot use a device; "" where it can. NMT_CUDA_OLDEST is the lowest compute
+// capability of this build: 10 major + minor.
+std::string defect_of(int index, const cudaDeviceProp& properties) {
+  if (10 * properties.major + properties.minor >= NMT_CUDA_OLDEST) return "";
+  return fmt::format(
+      "CUDA device {} ({}) has compute capability {}.{}; this build needs {}.{} or later", index,
+      properties.name, properties.major, properties.minor, NMT_CUDA_OLDEST / 10,
+      NMT_CUDA_OLDEST % 10);
 }
 
 }  // namespace
@@ -51,6 +51,19 @@ int CudaDevice::count(std::string& why) {
   return 0;
 }
 
+bool CudaDevice::is_usable(int index, std::string& why) {
+  if (count(why) <= index) return false;
+  cudaDeviceProp properties{};
+  if (const cudaError_t status = cudaGetDeviceProperties(&properties, index);
+      status != cudaSuccess) {
+    cudaGetLastError();
+    why = fmt::format("cudaGetDeviceProperties: {}", cudaGetErrorString(status));
+  } else {
+    why = cuda::defect_of(index, properties);
+  }
+  return why.empty();
+}
+
 CudaDevice::CudaDevice(int index, std::optional<Precision> precision)
     : state_(std::make_unique<State>()) {
   NMT_CHECK(precision != Precision::int8, "int8 is for the CPU");
@@ -66,7 +79,8 @@ CudaDevice::CudaDevice(int index, std::optional<Precision> precision)
   NMT_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
   s.precision =
       precision.value_or(properties.major >= 8 ? Precision::bfloat16 : Precision::float32);
-  cuda::check_generation(index, properties);
+  if (const std::string defect = cuda::defect_of(index, properties); !defect.empty())
+    fail(ExitStatus::usage, "{}", defect);
   s.name = fmt::format("{}, compute capability {}.{}", properties.name, properties.major,
                        properties.minor);
   s.multiprocessors = properties.multiProcessorCount;

@@ -87,7 +87,7 @@ def load(model: Path | Sequence[Path], settings: dict[str, str]) -> _nmt.Transla
     try:
         return _nmt.Translator(paths, settings)
     except UsageError as error:
-        if not any(path in str(error) and not os.path.exists(path) for path in paths):
+        if not str(error).startswith("model: ") or all(map(os.path.exists, paths)):
             raise
         raise NotFoundError(str(error)) from None
 
@@ -112,6 +112,8 @@ class Models(Generic[Made]):
 
     def __init__(self, native: _nmt.Translator) -> None:
         self.native = native
+        #: Of its own, so that results do not keep the models.
+        self.target_vocabulary = Once(lambda: native.target_vocabulary().copy())
         self._lock = threading.RLock()
         self._variants: dict[Any, Once[Made]] = {}
 
@@ -146,12 +148,9 @@ def loading_settings(device: str, device_index: int | None, compute_type: str, i
         device = f"cuda:{device_index}"
     settings = settings_of({"device": device, **options})
     # Calls with other parameters read them again, perhaps in another directory.
-    if "glossary" in settings:
+    if settings.get("glossary"):
         settings["glossary"] = os.path.abspath(settings["glossary"])
-    if settings.get("shortlist", "off") != "off":
-        words = settings["shortlist"].split()
-        if not words:
-            raise invalid("shortlist", settings["shortlist"], "a file or 'off'")
+    if (words := settings.get("shortlist", "off").split()) not in ([], ["off"]):
         path, *numbers = words
         settings["shortlist"] = " ".join([os.path.abspath(path), *numbers])
     inter_threads = integer("inter_threads", inter_threads, 0, 0)

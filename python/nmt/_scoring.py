@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Union
 
 from . import _nmt
-from ._models import AsyncResult, Background, Models, Once, as_lines, call_settings, opened
+from ._models import AsyncResult, Background, Models, as_lines, call_settings, opened
 from ._options import flag, items_of, refuse
 from .errors import DataError
 from .results import ScoringResult
@@ -30,8 +30,6 @@ class Scoring:
     def __init__(self, loaded: _nmt.Translator, settings: dict[str, str],
                  background: Background) -> None:
         self._open: Models[_nmt.Scorer] | None = Models(loaded)
-        # Of its own, so that results do not keep the models.
-        self._vocabulary = Once(lambda: opened(self._open).native.target_vocabulary().copy())
         self._settings, self._background = settings, background
 
     def close(self) -> None:
@@ -61,7 +59,7 @@ class Scoring:
         scorer = models.variant(settings, attention, partial(
             _nmt.Scorer, models.native, {**self._settings, **settings}, attention))
         in_pieces = self._settings.get("no-spm-encode", "").lower() in ("true", "yes", "on")
-        vocabulary = None if in_pieces else self._vocabulary.value()
+        vocabulary = None if in_pieces else models.target_vocabulary.value()
 
         def compute(stop: _nmt.Stop | None) -> Any:
             results = [[ScoringResult(score, vocabulary, text) for score, text in zip(scores, texts)]

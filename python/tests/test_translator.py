@@ -545,6 +545,32 @@ def test_mini_batch_of_the_constructor_is_that_of_streams(model, lines, monkeypa
 
 
 def test_invalid_options_of_missing_models_are_named_first():
-    with pytest.raises(nmt.UsageError, match="beam-size") as caught:
-        nmt.Translator("/nowhere", beam_size=0)
-    assert not isinstance(caught.value, nmt.NotFoundError)
+    for name in ("/nowhere", "beam"):
+        with pytest.raises(nmt.UsageError, match="beam-size") as caught:
+            nmt.Translator(name, beam_size=0)
+        assert not isinstance(caught.value, nmt.NotFoundError)
+    for name in ("/nowhere", "mis\nsing"):
+        with pytest.raises(nmt.NotFoundError, match="^model: "):
+            nmt.Translator(name)
+
+
+def test_empty_names_of_files_are_none(model, lines):
+    own = nmt.Translator(model, glossary="")
+    assert own.translate_batch(lines[:1])
+    with pytest.raises(nmt.Error, match="shortlist"):
+        nmt.Translator(model, shortlist=" ")
+
+
+def test_models_are_freed_with_their_translator(model):
+    script = f"""
+import gc, nmt, os
+gc.disable()
+before = len(os.listdir("/proc/self/task"))
+for make in (nmt.Translator, nmt.Scorer):
+    own = make({str(model)!r}, intra_threads=3)
+    assert len(os.listdir("/proc/self/task")) > before
+    del own
+    assert len(os.listdir("/proc/self/task")) == before, make
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -7,5 +7,6 @@
 # Needs only the build directory and python3; scripts/bench/make_portable.sh creates a build
 # directory that includes its libraries. docs/design/checking-a-gpu.md describes the options.
 set -euo pipefail
+unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
 exec python3 "$here/gpu_check.py" "$@"

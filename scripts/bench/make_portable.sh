@@ -8,6 +8,7 @@
 #   --max-mib N     fail if the folder is larger (default with --no-cuda-libs: 64)
 #   DATA            a folder with Multi30k to include
 set -euo pipefail
+unset CDPATH
 
 usage() {
   echo "make_portable.sh: $1" >&2

@@ -19,7 +19,7 @@ namespace {
 // `why_not`: written if `auto` selects the CPU.
 bool selects_gpu(const DeviceChoice& choice, std::string& why_not) {
   if (choice.kind != DeviceChoice::Kind::automatic) return choice.kind == DeviceChoice::Kind::cuda;
-  return CudaDevice::count(why_not) > 0;
+  return CudaDevice::is_usable(0, why_not);
 }
 
 // Threads of the pool: of one worker if --workers is given, but for training, all of them.

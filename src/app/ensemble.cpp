@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "kernels/decoding/ensemble.h"
 #include "model/directory/stored_weights.h"
 
 #include <algorithm>
@@ -120,6 +121,11 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
       max_length_(max_length) {
   check(spec);
   const std::vector<std::string>& names = spec.models;
+  const std::size_t all =
+      names.size() + (spec.language_model.empty() || spec.language_model_weight == 0 ? 0 : 1);
+  if (!context.backend->host_memory && all > kernels::max_members)
+    fail(ExitStatus::usage, "model: {} models; an ensemble on a GPU has at most {}", all,
+         kernels::max_members);
   std::vector<EnsembleScorer::Member> members;
   for (std::size_t i = 0; i < names.size(); ++i) {
     Context at = context;
@@ -153,7 +159,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
   if (!spec.language_model.empty() && language_model_weight_ > 0) {
     Context at = context;
     if (!precision && context.backend->low_precision_weights)
-      at.weights = ModelDirectory::open(spec.language_model).weights();
+      set_weight_type(at, ModelDirectory::open(spec.language_model).weights());
     language_model_ = std::make_unique<LoadedLanguageModel>(spec.language_model, at);
     const Vocabulary &mine = language_model_->vocabulary(), &theirs = target_vocabulary();
     if (const int id = first_difference(theirs, mine); id >= 0)

@@ -5,6 +5,7 @@
 #include "search/beam/shortlist.h"
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace nmt::app {
@@ -27,6 +28,7 @@ struct OpenModels {
   /// translators with these models have the same, whatever becomes of the directory.
   std::shared_ptr<const Shortlist> shortlist;
   bool has_looked_for_shortlist = false;
+  std::mutex shortlist_mutex;  ///< of these two: translators may be made by several threads
 };
 
 }  // namespace nmt::app

@@ -80,7 +80,7 @@ std::string Processes::device(const std::string& asked) const {
   if (!joined_) return asked;
   DeviceChoice choice = parse_device(asked, "--device");
   std::string why;
-  if (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why) == 0)
+  if (choice.kind == DeviceChoice::Kind::automatic && !CudaDevice::is_usable(0, why))
     choice.kind = DeviceChoice::Kind::cpu;
   double gpus = choice.kind == DeviceChoice::Kind::cpu ? 0 : 1;
   joined_->all_reduce_sum(&gpus, 1);

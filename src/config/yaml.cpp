@@ -56,8 +56,9 @@ bool is_indented_by_tab(const std::string& text, int line) {
 /// malformed texts.
 YAML::Node load(const std::string& text, const std::string& name) {
   // With the mark of the end of a document, an open quotation is an error; without, yaml-cpp closes
-  // it at the end of the text.
-  const std::string ended = text + (text.ends_with('\n') ? "...\n" : "\n...\n");
+  // it at the end of the text. A NUL is of UTF-16 or UTF-32, which yaml-cpp reads too.
+  const bool is_wide = text.find('\0') != std::string::npos;
+  const std::string ended = is_wide ? text : text + (text.ends_with('\n') ? "...\n" : "\n...\n");
   try {
     std::istringstream stream(ended);
     YAML::Parser parser(stream);
@@ -66,6 +67,11 @@ YAML::Node load(const std::string& text, const std::string& name) {
       fail(ExitStatus::usage, "{}: more than one YAML document", name);
     return YAML::Load(ended);
   } catch (const YAML::Exception& error) {
+    const auto lines = static_cast<int>(std::count(text.begin(), text.end(), '\n')) +
+                       (text.ends_with('\n') ? 0 : 1);
+    if (!is_wide && error.mark.line >= lines)
+      fail(ExitStatus::usage, "{}:{}: not YAML: a quotation or bracket is not closed", name,
+           std::max(lines, 1));
     if (is_indented_by_tab(text, error.mark.line))
       fail(ExitStatus::usage, "{}:{}: not YAML: indented by a tab; indent by spaces", name,
            error.mark.line + 1);

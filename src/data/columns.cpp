@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "text/lines.h"
+#include "text/vocabulary/sentencepiece_check.h"
 
 #include <algorithm>
 #include <string_view>
@@ -72,7 +73,10 @@ class ColumnReader {
     if (file_.is_conllu && is_number(fields[0], "-.") && !is_number(fields[0], "")) return;
     const std::string_view word = field(fields, file_.columns.word, number),
                            tag = field(fields, file_.columns.tag, number);
-    if (tag.find_first_of(" \v\f\r") != std::string_view::npos)
+    if (tag.size() > max_label_bytes)
+      fail(ExitStatus::data, "{}: line {}: the tag has {} bytes; at most {} are possible",
+           reader_.name(), number, tag.size(), max_label_bytes);
+    if (tag.find_first_of(" \t\v\f\r") != std::string_view::npos)
       fail(ExitStatus::data, "{}: line {}: column {} is a tag with a space: {}", reader_.name(),
            number, file_.columns.tag, tag);
     if (!file_.is_conllu && word == "-DOCSTART-") return;

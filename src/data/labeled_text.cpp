@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "text/lines.h"
+#include "text/vocabulary/sentencepiece_check.h"
 
 #include <algorithm>
 
@@ -36,6 +37,9 @@ LabeledTexts read_labeled_text(const std::string& path) {
       if (is_blank(fields[i]))
         fail(ExitStatus::data, "{}: line {}: the {} is empty", reader.name(), reader.lines(),
              i == 0 ? "label" : "text");
+    if (fields[0].size() > max_label_bytes)
+      fail(ExitStatus::data, "{}: line {}: the label has {} bytes; at most {} are possible",
+           reader.name(), reader.lines(), fields[0].size(), max_label_bytes);
     if (fields[0].find_first_of(" \v\f\r") != std::string::npos)
       fail(ExitStatus::data, "{}: line {}: the label '{}' has a space", reader.name(),
            reader.lines(), fields[0].substr(0, 80));

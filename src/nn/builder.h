@@ -55,6 +55,8 @@ class Builder {
                        const std::string& persistent_unsupported) const {
     parameters_->recurrences().push_back({scope(), cudnn_unsupported, persistent_unsupported});
   }
+  /// Whether matrices are drawn orthogonal unless a layer decides.
+  bool is_orthogonal() const { return initializer_.kind == Initialization::orthogonal; }
   const Context& context() const { return context_; }
   /// The prefix without its trailing dot, for example "decoder.layer_0".
   std::string scope() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }

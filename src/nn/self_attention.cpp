@@ -13,7 +13,9 @@ SelfAttention::SelfAttention(const Builder& builder, std::int64_t width, std::in
     fail(ExitStatus::usage,
          "encoder-heads: {} heads of {} channels; rotary positions need an even number of channels",
          heads, width / heads);
-  joined_ = &builder.add("joined_projection", {width, 3 * width}, Init::glorot, 3);
+  // Query, key and value of a head are adjacent columns: each is orthogonal by itself.
+  const auto planes = static_cast<int>(builder.is_orthogonal() ? 3 * heads : 3);
+  joined_ = &builder.add("joined_projection", {width, 3 * width}, Init::glorot, planes);
   output_ = &builder.scaled(output_scale).add("output_projection", {width, width}, Init::glorot);
 }
 

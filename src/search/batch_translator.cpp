@@ -99,9 +99,12 @@ std::vector<LineTranslation> BatchTranslator::run(std::span<const std::string> l
     }
     statistics_.source_tokens += std::ssize(source.sentence());
   }
-  const bool is_reported = first_line && options_.on_batch;
   if (first_line) statistics_.sentences += static_cast<std::int64_t>(sentences.size());
-  if (is_reported) options_.on_batch(static_cast<std::int64_t>(lines.size() - sentences.size()));
+  // Lines that do not count are reported as none: the listener may stop the call.
+  const auto report = [&](std::size_t count) {
+    if (options_.on_batch) options_.on_batch(first_line ? static_cast<std::int64_t>(count) : 0);
+  };
+  report(lines.size() - sentences.size());
 
   const std::vector<std::vector<std::size_t>> batches =
       options_.batching.cut(std::move(sentences), lengths, options_.crew.size());
@@ -109,9 +112,8 @@ std::vector<LineTranslation> BatchTranslator::run(std::span<const std::string> l
   options_.crew.run({&scorer_, options_.search.cpu}, batches.size(),
                     [&](const Worker& worker, std::size_t i) {
                       translate_batch(worker, batches[i], lines, encoded, translations);
-                      if (!is_reported) return;
                       const std::lock_guard lock(one_at_a_time);
-                      options_.on_batch(static_cast<std::int64_t>(batches[i].size()));
+                      report(batches[i].size());
                     });
   if (!first_line) return translations;
   for (std::size_t i = 0; i < lines.size(); ++i)

@@ -30,7 +30,7 @@ int batches_at_a_time(const ComputeSpec& compute) {
   std::string why;
   const DeviceChoice::Kind device = parse_device(compute.device, "--device").kind;
   if (device == DeviceChoice::Kind::cuda ||
-      (device == DeviceChoice::Kind::automatic && CudaDevice::count(why) > 0))
+      (device == DeviceChoice::Kind::automatic && CudaDevice::is_usable(0, why)))
     return 1;
   if (compute.workers > 0) return compute.workers;
   return compute.cpu_threads > 0 ? compute.cpu_threads : allowed_processors();

@@ -50,6 +50,9 @@ class CudaDevice {
 
   /// The number of devices; 0, and the reason in `why`, where none can be used. Never fails.
   static int count(std::string& why);
+  /// Whether there is such a device and this build has code for it; else the reason in `why`. Never
+  /// fails.
+  static bool is_usable(int index, std::string& why);
 
   int index() const;
   Precision precision() const;

@@ -197,7 +197,10 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
       fmt::format("an epoch is about {} updates", grouped(std::llround(updates)));
   const std::string rule(name_of(train.optimizer));
   const std::optional<double> usual = Optimizer::usual_rate(train.optimizer);
-  number("learn-rate", train.learn_rate, usual.value_or(row.learn_rate),
+  // The rate of RNMT+ rises to N times what it starts at.
+  const bool rises = train.schedule == RateSchedule::rnmt && !train.rnmt_schedule.empty();
+  number("learn-rate", train.learn_rate,
+         usual.value_or(row.learn_rate) / (rises ? train.rnmt_schedule.front() : 1),
          usual ? "usual with " + rule : by_size);
   if (usual)
     text("lr-warmup", train.lr_warmup, "0u", rule + " needs none");

@@ -148,7 +148,7 @@ ExitStatus Trainer::run() {
       if (agree(over) != ExitStatus::ok) continue;
       if (saved_update_ != state_.progress.updates ||
           saved_validation_ != state_.validated_update || !is_saved_state_final())
-        save("end", saved_as_best_ && saved_update_ == state_.progress.updates);
+        save("end", state_.best_update == state_.progress.updates);
       log::status("");
       parts_.reporter.event(
           "end", state_.progress,

@@ -126,7 +126,6 @@ class Trainer {
   std::int64_t interval_source_ = 0, interval_target_ = 0;
   std::int64_t saved_update_ = -1;      // last update saved
   std::int64_t saved_validation_ = -1;  // last update validated, as saved
-  bool saved_as_best_ = false;          // whether saved_update_ was
   bool saved_state_is_final_ = true;    // whether a stop rule holds for the state as saved
   int recoveries_ = 0;                  // to the newest checkpoint, since it is the newest
   std::int64_t resumed_update_ = -1;    // of the checkpoint that this run goes on from

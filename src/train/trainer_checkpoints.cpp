@@ -81,7 +81,6 @@ void Trainer::save(const std::string& reason, bool best) {
   saved_state_is_final_ = !train::finished(spec_, after_, saved, saved.seconds).empty();
   parts_.store.save(whole, best);
   saved_update_ = state_.progress.updates;
-  saved_as_best_ = best;
   saved_validation_ = state_.validated_update;
   recoveries_ = 0;
   parts_.reporter.saved(state_.progress, reason, seconds() - start);

@@ -290,9 +290,9 @@ TEST(Yaml, WrongTypesNameFileAndLine) {
   EXPECT_EQ(refused_yaml("heads: 1\nheads: 2\n"), "c.yml:2: heads: given twice in this file");
   EXPECT_EQ(refused_yaml("- a\n"), "c.yml: not a list of settings 'name: value'");
   EXPECT_EQ(refused_yaml("heads: 1\n---\nheads: 2\n"), "c.yml: more than one YAML document");
-  EXPECT_EQ(refused_yaml("heads: [1\n").substr(0, 17), "c.yml:2: not YAML");
+  EXPECT_EQ(refused_yaml("heads: [1\n"), "c.yml:1: not YAML: a quotation or bracket is not closed");
   for (const char* open : {"vocabs: \"a\nheads: 2\n", "vocabs: 'a\nheads: 2\n"})
-    EXPECT_NE(refused_yaml(open).find("not YAML"), std::string::npos) << open;
+    EXPECT_EQ(refused_yaml(open), "c.yml:2: not YAML: a quotation or bracket is not closed");
   EXPECT_EQ(refused_yaml("a: 1\n-9]\nb: [c, {d: e").substr(0, 6),
             "c.yml:");  // yaml-cpp 0.7 reads documents from it for ever
   for (const char* text : {"type: deep\n\tunit: gru\n", "vocabs:\n \t- a.spm\n"})

@@ -1,6 +1,7 @@
 #include "core/file.h"
 
 #include "core/error.h"
+#include "core/log.h"
 
 #include <chrono>
 #include <csignal>
@@ -182,6 +183,35 @@ TEST(File, AFullPipeThatDoesNotBlockIsAwaited) {
   reader.join();
   ::close(reading);
   EXPECT_EQ(read, text.size());
+}
+
+TEST(Log, AFullStandardErrorThatDoesNotBlockIsAwaited) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);
+  const std::string filler(4096, 'x');
+  std::size_t filled = 0;
+  for (ssize_t n; (n = ::write(ends[1], filler.data(), filler.size())) > 0;)
+    filled += static_cast<std::size_t>(n);
+  std::string read;
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::string buffer(4096, ' ');
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!read.ends_with("the end\n") && std::chrono::steady_clock::now() < until) {
+      const ssize_t n = ::read(ends[0], buffer.data(), buffer.size());
+      if (n > 0)
+        read.append(buffer, 0, static_cast<std::size_t>(n));
+      else
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  const int saved = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+  log::warn("the end");
+  ::dup2(saved, STDERR_FILENO);
+  reader.join();
+  for (const int descriptor : {saved, ends[0], ends[1]}) ::close(descriptor);
+  EXPECT_EQ(read.substr(filled), "warning: the end\n");
 }
 
 TEST(File, WhatCannotBeReplacedIsRefusedBeforeItIsWritten) {

@@ -99,6 +99,8 @@ TEST(Columns, BadFilesGiveOneLineWithTheirPlace) {
   refused("a\tX\n \tX\n", "line 2: column 1 is empty");
   refused("a\tX Y\n", "line 1: column 2 is a tag with a space");
   refused("a\tX\vY\n", "line 1: column 2 is a tag with a space");
+  refused("a X\nb c\tY\n", "line 2: column 2 is a tag with a space");
+  refused("a X" + std::string(5000, 'X') + "\n", "line 1: the tag has 5001 bytes");
   EXPECT_EQ(error_of([&] { read_columns(files.folder() + "/none"); }).first, ExitStatus::usage);
   EXPECT_EQ(error_of([&] { read_columns(files.folder()); }).first, ExitStatus::usage);
 }

@@ -133,7 +133,7 @@ CASES = [
     ("dev/kernel_resources.py folder --jobs 0", USAGE, "--jobs: '0'"),
     ("dev/make_man_page.sh", USAGE, "usage: make_man_page.sh PROGRAM PAGE"),
     ("dev/make_option_reference.py none", USAGE, "BIN_DIR: none: No such file"),
-    ("dev/make_option_reference.py folder --check", USAGE, "folder/nmt-train: is missing"),
+    ("dev/make_option_reference.py folder --check", USAGE, "folder/nmt-average: is missing"),
     ("dev/plant_faults.py --build a.en", USAGE, "--build: a.en: is no folder"),
 ]
 

@@ -101,13 +101,71 @@ class CompareUnits(unittest.TestCase):
         self.run_it(*units)
 
         # The speed stage fills its columns and leaves the others.
-        self.run_it(*units, "--speed", "--rounds", "1", "--speed-updates", "4", "--speed-sentences", "20")
+        self.run_it(*units, "--speed", "--rounds", "1", "--speed-updates", "40", "--speed-sentences", "20")
         after = self.rows()
         self.assertGreater(float(after["gru"]["tokens_per_second"]), 0)
         self.assertGreater(float(after["overlay"]["ms_batch_1"]), 0)
         self.assertAlmostEqual(float(after["gru"]["tokens_ratio"]), 1)
-        self.assertEqual(after["overlay"]["bleu"], rows["overlay"]["bleu"])
+        for column in ("bleu", "p_value"):
+            self.assertEqual(after["overlay"][column], rows["overlay"][column])
         self.assertEqual(after["gru:reset=never"]["status"], "failed")
+        # Of a training with another budget, the speed stage shows the speed alone.
+        speed = ("--speed", "--rounds", "1", "--speed-updates", "40", "--speed-sentences", "5")
+        self.run_it("gru", *speed, updates=15, status=1)
+        self.assertIn("seed 1: trained with another budget", self.rows()["gru"]["why"])
+        self.assertEqual(self.rows()["gru"]["bleu"], "")
+        self.assertGreater(float(self.rows()["gru"]["tokens_per_second"]), 0)
+        # A result that does not tell its budget counts.
+        file = self.folder / "work/gru/seed-1/result.json"
+        result = json.loads(file.read_text())
+        file.write_text(json.dumps({name: value for name, value in result.items() if name != "budget"}))
+        self.run_it("gru", *speed, updates=15)
+        self.assertEqual(self.rows()["gru"]["bleu"], rows["gru"]["bleu"])
+
+    def test_a_baseline_of_another_text_has_no_p(self):
+        overlay = str(self.folder / "overlay.yaml")
+        self.part_of("valid", "other", 20)  # as many lines as the test set
+        self.run_it("gru", overlay)
+        self.run_it(overlay, "--baseline", "overlay", test="other")
+        self.run_it("gru", overlay, "--speed", "--rounds", "1", "--speed-updates", "40", "--speed-sentences", "5", test="other")
+        rows = self.rows()
+        self.assertIn("these test sets are not translated", rows["gru"]["why"])
+        self.assertEqual((rows["overlay"]["status"], rows["overlay"]["p_value"]), ("ok", ""))
+        self.run_it("gru", overlay, test="other")
+        self.assertTrue(0 < float(self.rows()["overlay"]["p_value"]) <= 1)
+
+    def test_cpu_time_is_finer_than_ticks(self):
+        sys.path.insert(0, str(ROOT / "scripts/bench"))
+        from common import system
+
+        process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        seen, deadline = set(), time.monotonic() + 60
+        while len(seen) < 20 and time.monotonic() < deadline:
+            seen.add(system.cpu_seconds(process.pid))
+            time.sleep(0.001)
+        self.assertGreaterEqual(len(seen), 20)
+        self.assertGreater(sum(abs(value * 100 - round(value * 100)) > 1e-3 for value in seen), 10)  # between ticks of 10 ms
+        own = system.cpu_seconds(os.getpid())
+        self.assertLessEqual(own, time.process_time())
+
+    def test_a_speed_that_cannot_be_measured_is_an_error(self):
+        programs = self.folder / "build/bin"
+        programs.mkdir(parents=True)
+        for program in ("nmt-vocab", "nmt-translate", "nmt-bleu", "nmt-info"):
+            (programs / program).symlink_to(BIN / program)
+        # Both progress lines come at once.
+        line = '{"event":"display","labels":%d,"target_tokens_per_second":5}'
+        (programs / "nmt-train").write_text("#!/bin/sh\nwhile [ \"$1\" != --model ]; do shift; done\nmkdir -p \"$2\"\n"
+                                            f"printf '{line}\\n{line}\\n' 1 2 > \"$2/lines\"\nmv \"$2/lines\" \"$2/train.jsonl\"\nsleep 0.3\n")
+        (programs / "nmt-train").chmod(0o755)
+        command = [*self.command("gru", "--speed", "--rounds", "1"), "--threads"]
+        for threads, speed in (("1", ""), ("2", "5")):  # the rate that nmt-train reports is in wall time
+            done = subprocess.run([*command, threads], capture_output=True, text=True, timeout=120, env={**os.environ, "NMT_BUILD": str(programs.parent)})
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # not trained yet
+            self.assertEqual("too short to measure its CPU time: give more --speed-updates" in self.rows()["gru"]["why"], threads == "1")
+            self.assertEqual(self.rows()["gru"]["tokens_per_second"].removesuffix(".0"), speed)
 
     def part_of(self, name, new, lines):
         for side in ("en", "de"):

@@ -2,6 +2,7 @@
 """Scripts of scripts/bench that keep finished trainings use them again only with the same options and texts.
 Usage: test_reuse.py BIN_DIR"""
 import argparse
+import json
 import os
 import pathlib
 import subprocess
@@ -110,6 +111,13 @@ class Reuse(unittest.TestCase):
         self.refused("--after, --valid-freq", *arguments(lm_updates=4))
         self.texts("data/multi30k", "val.de", line="c\n")
         self.refused("--valid-sets", *arguments())
+
+    def test_training_speed_of_the_transformer_table(self):
+        self.assertEqual(compare_transformer.training_speed(self.folder), 0)
+        lines = [{"event": "display", "labels": 300, "target_tokens_per_second": 100}, {"event": "validation", "labels": 300},
+                 {"event": "display", "labels": 700, "target_tokens_per_second": 400}]  # fmt: skip
+        (self.folder / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.assertEqual(compare_transformer.training_speed(self.folder), 700 / (3 + 1))
 
     def test_transformer(self):
         for data in ("data", "other"):

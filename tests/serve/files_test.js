@@ -34,13 +34,16 @@ markdown("Text\n\n    one\n\n\ttwo\nmore\n    of it\n", ["Text", "more", "of it"
 
 // Markup within a line.
 markdown("# The *red* lamp and `code`, [here](https://a.org/x)\n", ["The ", "red", " lamp and ", "here"]);
-markdown("``x ` foo`` then `bar` and `open\nText\n", [" then ", " and ", "open", "Text"]);
-markdown("The `code\nspan` ends\n\n`open\n\nText`\n", ["The ", " ends", "open", "Text"]);
+markdown("``x ` foo`` then `bar` and `open\nText\n", [" then ", " and `open", "Text"]);
+markdown("The `code\nspan` ends\n\n`open\n\nText`\n", ["The ", " ends", "`open", "Text`"]);
 markdown("[Lamp](https://a.org/Lamp_(red)) is\n", ["Lamp", " is"]);
 markdown("Text[^note].\n\n[^note]: The note.\n", ["Text", "The note."]);
 markdown("See [the lamp], [the Lamp][] or [a lamp][the lamp].\n\n[the lamp]: https://a.org\n", ["See ", " or ", "a lamp"]);
 markdown("See [a dog].\n", ["See ", "a dog"]);
+markdown("- Use ` for\n- And ` for\n", ["Use ` for", "And ` for"]);
+markdown("# A ` b\nText\nand ` more\n", ["A ` b", "Text", "and ` more"]);
 markdown("<pre>\nThe lamp\n</pre>\nText\n", ["Text"]);
+markdown("<pre>\nThe lamp\n\n    is }</pre>\n<style>\n```\n</style>\nText\n", ["Text"]);
 markdown("| the | lamp |\n|---|:-:|\n[1]: https://a.org\n", [" the ", " lamp "]);
 
 // Escapes of messages, and untranslated ones alone.

@@ -360,6 +360,24 @@ class Serve(WithModels):
             self.assertEqual(connection.recv(65536), b"")
             self.assertLess(time.monotonic() - begin, 2.3)
 
+    def test_header_and_body_share_the_time_of_a_request(self):
+        """--read-timeout (1 s) from the first byte to the last."""
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) as connection:
+            begin = time.monotonic()
+            connection.sendall(b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 50\r\n")
+            time.sleep(0.7)
+            connection.sendall(b"\r\n{")
+            self.assertEqual(connection.recv(65536), b"")
+            self.assertLess(time.monotonic() - begin, 1.5)
+
+    def test_old_clients_are_not_told_to_continue(self):
+        answer = self.server.raw(b"POST /detect HTTP/1.0\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+        self.assertTrue(answer.startswith(b"HTTP/1.0 400 "), answer[:100])
+
+    def test_no_address_is_not_every_address(self):
+        done = subprocess.run([BIN / "nmt-serve", self.models, "--host", "", "--port", "0"], capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual((done.returncode, "no address is given" in done.stderr), (2, True), done.stderr)
+
     def test_clients_that_vanish_behind_a_further_request_are_noticed(self):
         body = json.dumps({"q": self.lines * 25, "source": "en", "target": "de"}).encode()
         request = (b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"

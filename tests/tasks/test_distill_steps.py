@@ -79,7 +79,27 @@ class Steps(DistillCase):
             (work / name).unlink()
         self.assertIn("refused: ", self.planned([*command, "--max-ratio", 1])["filter"])
         self.refused(2, *command, "--max-ratio", 1, says=("max-ratio", "--redo filter"))
+        # So too where the step was begun again, and interrupted.
+        record = work / "steps/filter.json"
+        record.write_text(json.dumps({**json.loads(record.read_text()), "finished": False}))
+        self.assertIn("refused: ", self.planned([*command, "--max-ratio", 1])["filter"])
+        self.refused(2, *command, "--max-ratio", 1, says=("max-ratio", "--redo filter"))
         self.assertFalse((work / "distilled.source").exists())
+
+    def test_damaged_records_name_their_file(self):
+        work, command = self.copied("records")
+        for step, result in (("translate", {}), ("check", {"loss": None, "speed": None})):
+            record = work / f"steps/{step}.json"
+            before = record.read_text()
+            record.write_text(json.dumps({**json.loads(before), "result": result}))
+            self.refused(3, *command, says=(str(record), f"--redo {step}"))
+            record.write_text(before)
+
+    def test_the_student_is_measured_by_words(self):
+        work, command = self.copied("blank")
+        for side in ("en", "de"):
+            (self.home / f"blank.{side}").write_text("\n \n")
+        self.refused(3, *command, "--test-sets", self.home / "blank.en", self.home / "blank.de", says=("blank.en", "no line with text"))
 
     def test_a_finished_training_records_only_what_it_used(self):
         work, command = self.copied("extended")

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sentencepiece_processor.h>
 
 namespace nmt {
 namespace {
@@ -97,6 +98,27 @@ TEST(Vocabulary, LongLinesAreTheConcatenationOfTheirWords) {
         std::unique(all->begin(), all->end(), [](auto a, auto b) { return a == 0 && b == 0; }),
         all->end());
   EXPECT_EQ(ids, expected);
+}
+
+// What is cut for speed has the pieces of SentencePiece, but for further <unk>.
+TEST(Vocabulary, CutsDoNotChangeKnownPieces) {
+  const Vocabulary v = train(corpus(), {.size = 80}).vocabulary;
+  const auto without_unknown = [&](std::vector<std::int32_t> ids) {
+    std::erase(ids, v.unk());
+    return ids;
+  };
+  for (const std::string& unit :
+       {std::string("e\xe2\x83\x97"), std::string("\xe2\x83\x97\xe2\x83\x97 "),
+        std::string("the\xe2\x83\x97 "), std::string("\xe3\x84\xb1\xe3\x85\x8f"),
+        std::string("\xef\xbd\xb6\xef\xbe\x9e"), std::string("e\xcc\x81")}) {
+    std::string line;
+    while (line.size() < 20'000) line += unit;
+    sentencepiece::SentencePieceProcessor processor;
+    ASSERT_TRUE(processor.LoadFromSerializedProto(v.bytes()).ok());
+    std::vector<int> expected;
+    ASSERT_TRUE(processor.Encode(line, &expected).ok());
+    EXPECT_EQ(without_unknown(v.encode(line)), without_unknown(expected)) << unit;
+  }
 }
 
 TEST(Vocabulary, MillionBytesOfNoTextAreQuick) {

@@ -201,6 +201,16 @@ class LanguageModelTest(unittest.TestCase):
         # The same for every batch and number of workers.
         for same in (["--mini-batch", "1"], ["--mini-batch", "7", "--maxi-batch-sort", "none"], ["--workers", "2"]):
             self.assertEqual(translate("--lm", lm, "--lm-weight", "0.5", *same), fused)
+        run("nmt-convert", model, self.dir / "mt8", "--no-check")
+        of_workers = [run("nmt-translate", "-m", self.dir / "mt8", "-i", source, "--n-best", "--lm", lm, "--mini-batch", "4", "--workers", n).stdout
+                      for n in "12"]
+        self.assertEqual(*of_workers)
+        # Settings that contradict each other are damage of the directory.
+        settings = self.dir / "mt8/config.json"
+        settings.write_text(json.dumps((read := json.loads(settings.read_text())) | {"model": read["model"] | {"heads": 5}}))
+        for program in ("nmt-translate", "nmt-info"):
+            done = run(program, self.dir / "mt8", stdin="x\n", status=3)
+            self.assertIn(f"{settings}: heads", done.stderr)
         # A score is log p of the translation model + W log p of the language model. Words have one segmentation.
         # nmt-score gives an empty line no score.
         parts = [part for part in (line.split(" ||| ") for line in fused.splitlines()) if part[1].strip()]

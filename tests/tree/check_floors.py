@@ -42,6 +42,7 @@ CATCHERS = {  # docs/design/architecture.md says why
     "src/app/workers.cpp",
     "src/config/option.cpp",
     "src/model/directory/checkpoint_folders.cpp",
+    "src/model/directory/from_settings.h",
     "src/model/directory/model_directory.cpp",
     "src/serve/batcher.cpp",
     "src/serve/model_pool.cpp",

@@ -32,9 +32,9 @@ def processor_name():
 
 
 def cpu_seconds(pid):
-    """Of all threads of a process so far."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Of all threads of a process so far, from its clock of nanoseconds: /proc/PID/stat counts ticks of 10 ms.
+    A process that has ended has the clock until its parent waits for it."""
+    return time.clock_gettime((~pid << 3) | 2)  # what clock_getcpuclockid() returns
 
 
 class Clock:

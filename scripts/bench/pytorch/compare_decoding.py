@@ -185,12 +185,12 @@ def main():
     ensure_packages()
     import sentencepiece
 
-    print(describe_device(args))
+    print(describe_device(argparse.Namespace(**{**vars(args), "precision": "float32"})))  # of PyTorch
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.model
         if not folder:
             folder = pathlib.Path(temporary) / "model"
-            trained = argparse.Namespace(**{**vars(args), "device": "cpu", "threads": os.cpu_count()})
+            trained = argparse.Namespace(**{**vars(args), "device": "cpu", "threads": os.cpu_count(), "precision": "float32"})
             train_ours(trained, data, folder, args.train_updates, 0.1)
         model = read_model(folder).to(args.device)
         pieces = sentencepiece.SentencePieceProcessor(model_file=str(next(folder.glob("*.spm"))))

@@ -9,8 +9,8 @@ whole text with one kind of noise; the reference has the case and the final punc
     upper        upper case, both sides
     title        every word with a capital letter, both sides
     typo         one typo in each source sentence
-    typos        a typo in each source word of at least three letters with probability 0.1, and at
-                 least one typo per sentence
+    typos        one typo in a source word drawn at random, and one in each other word with
+                 probability 0.1; words of at least three letters
     punctuation  no final period, question or exclamation mark, both sides
     mixed        sentence i has kind i mod 4 of upper, title, typos, punctuation
 

@@ -19,9 +19,12 @@ which Marian gives each thread batches of its own. The time of one line is subtr
     scripts/bench/rivals/compare_marian.py marian/build student/int8 newstest2014.en --beam 1 --shortlist student/list 50 50
     scripts/bench/rivals/compare_marian.py marian/build model test2016.en --train train.en train.de
 
---train measures training of this shape instead: target tokens of --updates updates per second, batches of
---words target tokens, dropout 0, the first update subtracted. Give it a few thousand pairs: the time in which
-both sides read them is measured, too, and subtracted. Programs are taken from $NMT_BUILD, else build/."""
+--train measures training of this shape instead: target tokens of --updates updates per second, dropout 0, the
+first update subtracted. --words limits the batches of each side in its own way: those of nmt-train have at most
+so many target tokens with padding, while Marian counts source tokens without padding and ends a batch after the
+sentence that exceeds the limit. So the batches are not equal; the table has the target tokens per update of
+both sides. Give it a few thousand pairs: the time in which both sides read them is measured, too, and subtracted.
+Programs are taken from $NMT_BUILD, else build/."""
 import argparse
 import json
 import os
@@ -52,7 +55,7 @@ def options():
     parser.add_argument("--rounds", type=arguments.whole(), default=3, help="rounds (%(default)s)")
     parser.add_argument("--train", nargs=2, type=arguments.file, metavar=("SOURCE", "TARGET"), help="measure training on these texts")
     parser.add_argument("--updates", type=arguments.whole(2), default=40, help="updates of a measured training (%(default)s)")
-    parser.add_argument("--words", type=arguments.whole(), default=1280, help="target tokens of a batch (%(default)s)")
+    parser.add_argument("--words", type=arguments.whole(), default=1280, help="--mini-batch-words of both sides (%(default)s)")
     args = parser.parse_args()
     if args.shortlist:
         arguments.need(parser, "--shortlist", args.shortlist[0])
@@ -185,7 +188,7 @@ def compare_decoding(args, text, encoded, marian):
 
 
 def compare_training(args, folder, marian):
-    """Target tokens per second of both sides, without the first update."""
+    """Target tokens per second and per update of both sides, without the first update."""
     clock, spec = Clock(args), json.loads((args.model / "config.json").read_text(encoding="utf-8"))["model"]
     texts = [folder / "train.source", folder / "train.target"]
     for path, name in zip(args.train, texts):
@@ -223,12 +226,14 @@ def compare_training(args, folder, marian):
             many, one = side(args.updates), side(1)
             if many[0] <= one[0]:
                 sys.exit(f"one update takes as long as {args.updates}: give more --updates or fewer pairs")
-            row.append((many[1] - one[1]) / (many[0] - one[0]))
+            labels = many[1] - one[1]
+            row.append((labels / (many[0] - one[0]), labels / (args.updates - 1)))
         rates.append(row)
-    print("| side | target tokens/s of training | ratio |\n|---|---|---|")
-    ratio = statistics.median(row[0] / row[1] for row in rates)
+    print("| side | target tokens/s of training | ratio | target tokens per update |\n|---|---|---|---|")
+    ratio = statistics.median(ours[0] / theirs[0] for ours, theirs in rates)
     for side, name in enumerate(("nmt-train", "marian")):
-        print(f"| {name} | {statistics.median(row[side] for row in rates):,.0f} | {ratio if side == 0 else 1:.2f} |")
+        speed, batch = (statistics.median(row[side][i] for row in rates) for i in (0, 1))
+        print(f"| {name} | {speed:,.0f} | {ratio if side == 0 else 1:.2f} | {batch:,.0f} |")
 
 
 def main():

@@ -327,8 +327,21 @@ def trained_model(args, name, config):
         converted = subprocess.run([programs() / "nmt-convert", "-m", folder, "-o", int8], stderr=subprocess.PIPE, text=True)
         if converted.returncode:
             sys.exit(f"nmt-convert failed: {converted.stderr.strip().splitlines()[-1]}")
-    speeds = [line.split(" trg tokens/s")[0].split()[-1] for line in log_file.read_text().splitlines() if " trg tokens/s" in line]
-    return folder, int8, float(speeds[-1]) if speeds else 0.0
+    return folder, int8, training_speed(folder)
+
+
+def training_speed(folder):
+    """Target tokens per second over all progress lines of a training, as of the Transformer's whole training:
+    without validations."""
+    log = folder / "train.jsonl"
+    events = [json.loads(line) for line in lines(log)] if log.exists() else []
+    tokens = seconds = before = 0
+    for event in events:
+        if event.get("event") == "display" and event["target_tokens_per_second"] > 0:
+            tokens += event["labels"] - before
+            seconds += (event["labels"] - before) / event["target_tokens_per_second"]
+            before = event["labels"]
+    return tokens / seconds if seconds else 0.0
 
 
 def weights_of(folder):

@@ -294,22 +294,25 @@ def train_speed(args, unit):
     half = max(1, args.speed_updates // 2)
     command = [BIN / "nmt-train", *train_command(args, unit, model, 1, after=2 * half), "--disp-freq", f"{half}u", "--valid-freq", NEVER, "--save-freq", NEVER,
                "--valid-metrics", "cross-entropy", "--valid-max-sentences", "1"]  # fmt: skip
-    marks = []  # CPU time at each progress line
+    marks, shown = [], 0  # CPU time at each progress line, and their number
     with open(log, "wb") as out:
         process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=out, preexec_fn=die_with_parent)
     while process.poll() is None:
-        if len(marks) < 2 and (model / "train.jsonl").exists():
+        if shown < 2 and (model / "train.jsonl").exists():
             now = system.cpu_seconds(process.pid)
-            if (model / "train.jsonl").read_text(encoding="utf-8").count('"event":"display"') > len(marks):
+            before, shown = shown, (model / "train.jsonl").read_text(encoding="utf-8").count('"event":"display"')
+            if shown == before + 1:
                 marks.append(now)
-        time.sleep(0.01)
+        time.sleep(0.001)
     if process.returncode != 0:
         raise RuntimeError(f"status {process.returncode}: {reason(log)}")
     displays = units_table.events(model, "display")
     shutil.rmtree(model)
-    if args.threads == 1 and len(marks) == 2 and marks[1] > marks[0]:
-        return (displays[1]["labels"] - displays[0]["labels"]) / (marks[1] - marks[0])
-    return displays[-1]["target_tokens_per_second"]
+    if args.threads > 1:
+        return displays[-1]["target_tokens_per_second"]
+    if len(marks) < 2 or marks[1] <= marks[0]:
+        raise RuntimeError("the timed half of a training is too short to measure its CPU time: give more --speed-updates")
+    return (displays[1]["labels"] - displays[0]["labels"]) / (marks[1] - marks[0])
 
 
 def measure_speed(args, units):
@@ -371,10 +374,10 @@ def parse():
     parser.add_argument("--test-sets", nargs=2, required=True, action="append", type=arguments.file, metavar=("SRC", "TRG"), help="repeatable; the first decides")
     parser.add_argument("--vocabs", type=arguments.file, metavar="FILE", help="shared vocabulary (default: train a joint one)")
     parser.add_argument("--pieces", type=whole, default=4000, help="size of the trained vocabulary (%(default)s)")
-    budget = parser.add_mutually_exclusive_group()
-    budget.add_argument("--updates", type=whole, help="updates of each training (2000 unless --minutes is given)")
-    budget.add_argument("--minutes", type=arguments.number(above=0), help="wall time of each training instead; only fair on an idle machine with --jobs 1")
-    budget.add_argument("--until-converged", action="store_true", help="train until the early stopping of --config")
+    limits = parser.add_mutually_exclusive_group()
+    limits.add_argument("--updates", type=whole, help="updates of each training (2000 unless --minutes is given)")
+    limits.add_argument("--minutes", type=arguments.number(above=0), help="wall time of each training instead; only fair on an idle machine with --jobs 1")
+    limits.add_argument("--until-converged", action="store_true", help="train until the early stopping of --config")
     parser.add_argument("--equal-time", metavar="UNIT", help="scale --updates to the time in which UNIT computes them; needs an earlier --speed")
     parser.add_argument("--seeds", type=arguments.whole(0), nargs="+", default=[1], help="random seeds; every unit is trained once per seed (%(default)s)")
     parser.add_argument("--baseline", metavar="UNIT", help="reference of p-values and ratios, one of the units (gru)")
@@ -420,6 +423,7 @@ def parse():
             parser.error("--equal-time needs --updates")
         args.equal_time = Unit(args.equal_time).name
         args.speeds = speeds_of(args, parser)
+    args.budgets = {unit.name: budget(args, unit) for unit in units}
     arguments.need_programs(BIN, "nmt-train", "nmt-vocab", "nmt-translate", "nmt-bleu")
     return args, units
 

@@ -64,6 +64,8 @@ def result_of(args, unit, seed):
     if not file.exists():
         return {"status": "failed", "why": "not trained yet"}
     result = arguments.read_object(file, "result of a training", "status", advice="remove it, and run without --speed")
+    if result["status"] == "ok" and result.get("budget", args.budgets[unit.name]) != args.budgets[unit.name]:
+        return {"status": "failed", "why": "trained with another budget: run without --speed"}
     if result["status"] == "ok" and not all(is_translated(args, file.parent, result, test) for test in range(len(args.tests))):
         return {"status": "failed", "why": "trained, but these test sets are not translated: run without --speed"}
     return result
@@ -127,13 +129,16 @@ def score(programs, args, unit, seeds, test=0):
 
 
 def p_values(programs, args, unit, baseline, seeds, test=0):
-    """p-value of the paired bootstrap against the baseline with the same seed."""
+    """p-value of the paired bootstrap against the baseline with the same seed, where that has a result of these texts
+    and this budget."""
     values = []
     for seed in seeds:
         systems = [args.work / one.folder / f"seed-{seed}" / hypothesis(test) for one in (baseline, unit)]
-        if systems[0].exists() and filecmp.cmp(*systems, shallow=False):
+        if result_of(args, baseline, seed)["status"] != "ok":
+            continue
+        if filecmp.cmp(*systems, shallow=False):
             values.append(1.0)  # the bootstrap compares with >, so that no difference at all would be its smallest p
-        elif systems[0].exists():
+        else:
             values.append(bleu(programs, args.tests[test][1], systems, "--paired-bs")[1]["BLEU"]["p_value"])
     return values
 

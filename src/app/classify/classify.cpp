@@ -55,7 +55,7 @@ void classify_lines(const ClassifySpec& spec, LoadedClassifier& loaded, LineWrit
     const std::size_t tab = line.find('\t');
     example.text = line.substr(0, tab);
     if (tab != std::string::npos) example.second = line.substr(tab + 1);
-    if (!is_blank(line))
+    if (loaded.has_text(line))  // a line of white space is no text
       require_fields(loaded, 1 + std::count(line.begin(), line.end(), '\t'),
                      spec.input.empty() ? "standard input" : spec.input, number);
     if (examples.size() == window || !input.ready()) write();

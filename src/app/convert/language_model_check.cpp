@@ -9,6 +9,7 @@
 #include "text/lines.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 namespace nmt::app {
@@ -46,6 +47,8 @@ nlohmann::ordered_json check_language_model(const ConvertSpec& spec, Dtype to) {
   const std::vector<std::string> lines = lines_of(spec);
   const double before = perplexity_with(Dtype::f32, spec, lines),
                after = perplexity_with(to, spec, lines), rise = 100 * (after / before - 1);
+  if (std::isnan(before))
+    fail(ExitStatus::data, "check: {} has no line with text for this vocabulary", spec.check[0]);
   const std::string found =
       fmt::format("perplexity {:.2f} in float32, {:.2f} in {} ({:+.2f} %), over {} lines of {}",
                   before, after, name_of(spec.precision), rise, lines.size(), spec.check[0]);

@@ -47,6 +47,16 @@ std::string missing(const Step& step, const Distillation& all, const Json& resul
   return all.work.missing(step.name, (lines + each - 1) / each);
 }
 
+// What a step says of its result as stored, which may lack what the step writes.
+template <class Read>
+auto of_stored(const Step& step, const WorkDirectory& work, const Read& read) {
+  try {
+    return read();
+  } catch (const nlohmann::json::exception&) {
+    work.refuse_record(step.name);
+  }
+}
+
 bool later_has_results(const Step& step, const WorkDirectory& work) {
   return std::any_of(std::begin(steps), std::end(steps), [&](const Step* later) {
     return later->name > step.name && work.has_results(later->name);
@@ -58,19 +68,21 @@ Outlook outlook(const Step& step, const Distillation& all, const Json& settings)
   using enum Outlook::Kind;
   const auto before = all.work.read(step.name);
   if (!before) return {begins, ""};
-  const std::string absent = before->finished ? missing(step, all, before->result) : "";
+  const std::string absent =
+      before->finished
+          ? of_stored(step, all.work, [&] { return missing(step, all, before->result); })
+          : "";
   const std::string other = difference(before->settings, settings);
-  if (!all.work.has_results(step.name)) {
-    // Other results than those that later steps have read.
-    const bool changes = before->finished && !other.empty() && !step.outlook;
-    if (changes && later_has_results(step, all.work)) return {refused, other};
-    return {begins, absent};
-  }
+  // Other results than those that later steps have read.
+  const bool contradicts = !other.empty() && !step.outlook && later_has_results(step, all.work);
+  if (!all.work.has_results(step.name))
+    return contradicts ? Outlook{refused, other} : Outlook{begins, absent};
   if (before->finished && other.empty() && absent.empty()) return {finished, ""};
   if (step.outlook)
     return all.work.missing(step.name, 0).empty() ? step.outlook(all) : Outlook{begins, absent};
   const bool continued = WorkDirectory::continues(step.name);
-  if (!before->finished && !continued) return {begins, ""};
+  if (!before->finished && !continued)
+    return contradicts ? Outlook{refused, other} : Outlook{begins, ""};
   if (!other.empty()) return {refused, other};
   return {continued ? continues : begins, absent};
 }
@@ -143,7 +155,9 @@ ExitStatus run(const Step& step, const Distillation& all) {
   const Outlook next = outlook(step, all, settings);
   if (next.kind == Outlook::Kind::refused) refuse_other_settings(step.name, next.why);
   if (next.kind == Outlook::Kind::finished) {
-    log::info("{}: finished before: {}", name, step.summary(all.work.read(step.name)->result));
+    log::info("{}: finished before: {}", name, of_stored(step, all.work, [&] {
+                return step.summary(all.work.read(step.name)->result);
+              }));
     return ExitStatus::ok;
   }
   log::info("{}: {}{}", name, next.kind == Outlook::Kind::continues ? "continues" : "begins",

@@ -19,8 +19,8 @@ struct DistillSpec {
   TrainingSpec student;
   /// Whether the student has the vocabularies of the first teacher.
   bool shares_vocabularies() const {
-    return !student.is_given("vocabs") && !student.is_given("dim-vocabs") &&
-           !student.is_given("vocab-type");
+    return student.data.vocabs.empty() && student.data.dim_vocabs.empty() &&
+           student.data.vocab_type == VocabularyKind::sentencepiece;
   }
   /// Whether the student's attention is trained on the teachers' alignments.
   bool aligns() const { return student.train.guided_alignment_weight > 0; }

@@ -55,6 +55,14 @@ void check_pair(const char* name, const std::vector<std::string>& files) {
   check_lines(name, files);
 }
 
+// Speeds are in words.
+void require_text(const std::string& path) {
+  LineReader reader = LineReader::open(path);
+  for (std::string line; reader.next(line);)
+    if (!is_blank(line)) return;
+  fail(ExitStatus::data, "{}: has no line with text to measure the student by", path);
+}
+
 void check_model(const char* option, const std::string& directory) {
   if (!ModelDirectory::is_there(directory))
     fail(ExitStatus::usage, "{}: {} is not a model directory: {}", option, directory,
@@ -190,6 +198,9 @@ void note_given(DistillSpec& spec, const config::Settings& settings) {
   TrainingSpec student = spec.student;  // as the step train will have it
   if (spec.aligns()) student.data.guided_alignment = "links";
   if (spec.shares_vocabularies()) student.data.vocabs = {"vocabulary"};
+  // Used by the steps convert and check, whatever the validations of the training measure.
+  for (const config::Option& option : config::validation_fields(student.search))
+    student.given.erase(option.name);
   if (student.unit_given() || architecture_of(student.model).has_blocks()) check_effects(student);
   spec.student.typed.clear();
 }
@@ -227,6 +238,7 @@ void check(const DistillSpec& spec) {
          "valid-sets: no development set given; name it with --valid-sets SOURCE REFERENCE");
   check_pair("valid-sets", spec.student.data.valid_sets);
   if (!spec.test_sets.empty()) check_pair("test-sets", spec.test_sets);
+  require_text(spec.test_sets.empty() ? spec.student.data.valid_sets[0] : spec.test_sets[0]);
   if (spec.shortlist.size() != 2)
     fail(ExitStatus::usage, "shortlist: {} numbers given, expected two: FIRST and BEST",
          spec.shortlist.size());

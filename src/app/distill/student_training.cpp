@@ -3,11 +3,13 @@
 #include "app/compute.h"
 #include "app/recurrence_log.h"
 #include "app/train/tasks/translation_training.h"
+#include "config/fields.h"
 #include "model/directory/model_directory.h"
 #include "model/model.h"
 #include "nmt/vocabulary.h"
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -58,6 +60,12 @@ TrainingSpec student_training(const DistillSpec& spec, const WorkDirectory& work
   student.start_anew = "repeat the step with --redo train";
   if (spec.aligns()) student.data.guided_alignment = work.links();
   if (spec.shares_vocabularies()) student.data.vocabs = vocabularies(spec.teachers.front());
+  const auto& metrics = student.train.valid_metrics;
+  if (std::none_of(metrics.begin(), metrics.end(), [](ValidMetric metric) {
+        return metric == ValidMetric::bleu || metric == ValidMetric::chrf;
+      }))  // the search is that of later steps alone
+    for (const config::Option& option : config::validation_fields(student.search))
+      student.given.erase(option.name);
   return student;
 }
 

@@ -96,8 +96,12 @@ std::optional<WorkDirectory::Record> WorkDirectory::read(DistillStep step) const
     if (!record.finished || record.result.is_object()) return record;
   } catch (const nlohmann::json::exception&) {
   }
-  fail(ExitStatus::data, "{}: is not a step of nmt-distill; repeat the step with --redo {}", path,
-       name_of(step));
+  refuse_record(step);
+}
+
+void WorkDirectory::refuse_record(DistillStep step) const {
+  fail(ExitStatus::data, "{}: is not a step of nmt-distill; repeat the step with --redo {}",
+       record_path(step), name_of(step));
 }
 
 void WorkDirectory::write(DistillStep step, const Record& record) const {

@@ -54,6 +54,8 @@ class WorkDirectory {
   };
   /// The record of a step; none: it has not begun. Error (data): the file is damaged.
   std::optional<Record> read(DistillStep step) const;
+  /// Error (data): the record of the step is damaged, and the step can be repeated.
+  [[noreturn]] void refuse_record(DistillStep step) const;
   void write(DistillStep step, const Record& record) const;
   /// Whether an interrupted step continues from its results. The others begin again.
   static bool continues(DistillStep step);

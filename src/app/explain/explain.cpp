@@ -10,14 +10,17 @@
 #include "app/page.h"
 #include "config/fields.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "model/directory/loaded_model.h"
 #include "search/batch_translator.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 namespace nmt::app {
 namespace {
@@ -122,6 +125,12 @@ void explain(const ExplainSpec& spec) {
   const std::unique_ptr<LoadedModel> model = LoadedModel::load(spec.model, context);
   const std::vector<std::string> lines = read_lines(spec);
   PageOutput output(spec.output, spec.json);
+  // An invalid name is refused now. What is written in place, such as a pipe, is opened once.
+  std::error_code error;
+  if (!spec.gates.empty() && spec.gates != "-" &&
+      (!std::filesystem::exists(spec.gates, error) ||
+       std::filesystem::is_regular_file(spec.gates, error)))
+    const AtomicFile gates(spec.gates);
 
   Translations translations(spec, *model, context);
   Explanation explanation(*model, translations.translator(), spec.model, !spec.gates.empty());

@@ -8,8 +8,10 @@
 #include "app/train/training_text.h"
 #include "config/fields.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/nlohmann.h"
 #include "model/architecture.h"
+#include "model/directory/from_settings.h"
 #include "model/directory/model_directory.h"
 #include "model/directory/stored_weights.h"
 #include "tasks/classification/labeled_corpus.h"
@@ -225,18 +227,15 @@ std::string architectures(const InfoSpec& spec) {
   return spec.json ? architectures_json() : architectures_text();
 }
 
-std::string info(const InfoSpec& spec, ModelInfo info) {
+namespace {
+
+std::string described(const InfoSpec& spec, ModelInfo info) {
   // Unset values that nmt-train chooses by corpus size do not affect the sizes: any dropout, 4,096
   // target tokens per batch.
   for (double* dropout :
        {&info.spec.dropout_emb, &info.spec.dropout_rnn, &info.spec.dropout_readout})
     if (*dropout < 0) *dropout = 0.1;
-  if (info.spec.task != Task::translation) {
-    if (spec.sentence_length_given)
-      fail(ExitStatus::usage, "sentence-length: the memory estimate of {} has no activations",
-           model_of(info.spec.task));
-    return task_model_info(spec, std::move(info));
-  }
+  if (info.spec.task != Task::translation) return task_model_info(spec, std::move(info));
   Model model(info.spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
   info.inventory = take_inventory(model);
   const DataSpec& data = spec.training.data;
@@ -256,6 +255,16 @@ std::string info(const InfoSpec& spec, ModelInfo info) {
                                   info.decoding_batch, info.beam, weights);
   info.decoding.weights = stored_bytes(model.parameters(), weights);
   return spec.json ? json_of(info) : text_of(info);
+}
+
+}  // namespace
+
+std::string info(const InfoSpec& spec, ModelInfo info) {
+  if (info.spec.task != Task::translation && spec.sentence_length_given)
+    fail(ExitStatus::usage, "sentence-length: the memory estimate of {} has no activations",
+         model_of(info.spec.task));
+  if (!is_directory(info.origin)) return described(spec, std::move(info));
+  return from_settings(info.origin, [&] { return described(spec, std::move(info)); });
 }
 
 }  // namespace nmt::app

@@ -23,8 +23,8 @@ tile(show(data.progress.updates), "updates");
 tile(show(data.progress.epochs, 3), "epochs");
 if (last >= 0) tile(duration(d.seconds[last]), "wall time at the last line");
 const title = {bleu: "BLEU", chrf: "chrF"};
-if (data.best) tile(show(data.best.value, 4), `best ${title[data.best.metric] || data.best.metric}, update ${show(data.best.updates)}`);
-if (last >= 0) tile(show(d.perplexity[last], 4), "training perplexity, last");
+if (data.best) tile(show(data.best.value, 4), `best ${title[data.best.metric] || data.best.metric}${isText ? " per word" : ""}, update ${show(data.best.updates)}`);
+if (last >= 0) tile(show(d.perplexity[last], 4), isText ? "training perplexity per token, last" : "training perplexity, last");
 if (data.speed !== null) tile(show(Math.round(data.speed)), "target tokens/s, mean");
 const run = data.runs[data.runs.length - 1];
 if (run && run.data) tile(`${show(run.data.weights / 1e6, 3)} M`, "weights");
@@ -37,12 +37,12 @@ const known = [...d.updates, ...v.updates];
 const range = known.length ? [0, known.reduce((a, b) => Math.max(a, b))] : undefined;
 const metric = (name) => zip(v.updates, v.metrics[name]);
 page.append(el("h2", {}, "Curves"), el("div", {class: "cards"},
-  curve({title: "Loss (nats per target token)", series: [
-    {name: "training, label-smoothed", color: C[0], points: zip(d.updates, d.loss)},
-    {name: "development, cross-entropy", color: C[1], dots: true, points: metric("cross-entropy")}]}),
+  curve({title: isText ? "Loss (nats)" : "Loss (nats per target token)", series: [
+    {name: isText ? "training, per token" : "training, label-smoothed", color: C[0], points: zip(d.updates, d.loss)},
+    {name: isText ? "development, per word" : "development, cross-entropy", color: C[1], dots: true, points: metric("cross-entropy")}]}),
   curve({title: "Perplexity (logarithmic)", log: true, series: [
-    {name: "training", color: C[0], points: zip(d.updates, d.perplexity)},
-    {name: "development", color: C[1], dots: true, points: v.metrics.perplexity ? metric("perplexity") : metric("cross-entropy").map(([x, y]) => [x, Math.exp(y)])}]}),
+    {name: isText ? "training, per token" : "training", color: C[0], points: zip(d.updates, d.perplexity)},
+    {name: isText ? "development, per word" : "development", color: C[1], dots: true, points: v.metrics.perplexity ? metric("perplexity") : metric("cross-entropy").map(([x, y]) => [x, Math.exp(y)])}]}),
   d.alignment ? curve({title: "Guided alignment (nats per target token)", zero: true, series: [
     {name: "training, cross-entropy of attention", color: C[2], points: zip(d.updates, d.alignment)}]}) : [],
   isText ? [] : curve({title: "BLEU and chrF on the development set", zero: true, empty: "Not selected by valid-metrics.", series: [

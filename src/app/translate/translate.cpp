@@ -82,9 +82,12 @@ void OpenTranslator::load_shortlist(const TranslateSpec& spec) {
   const LoadedEnsemble& models = models_->inference.models;
   const Vocabulary &source = models.source_vocabulary(), &target = models.target_vocabulary();
   if (const auto options = ShortlistOptions::parse(spec.search.shortlist)) {
+    if (models_->inference.compute.cuda())
+      fail(ExitStatus::usage, "shortlist: is supported on the CPU only");
     shortlist_ = std::make_shared<Shortlist>(Shortlist::load(*options, source, target));
     log::info("shortlist {}: {} translations of source pieces", options->path, shortlist_->size());
   } else if (spec.search.shortlist.empty() && spec.models.models.size() == 1) {
+    const std::lock_guard lock(models_->shortlist_mutex);
     if (!models_->has_looked_for_shortlist) {
       const ModelDirectory directory = ModelDirectory::open(spec.models.models.front());
       if (models_->inference.compute.cuda()) {

@@ -1,6 +1,7 @@
 #include "model/directory/loaded_model.h"
 
 #include "core/error.h"
+#include "model/directory/from_settings.h"
 #include "model/directory/stored_weights.h"
 
 #include <future>
@@ -65,8 +66,10 @@ std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory,
     weights = std::async(std::launch::deferred, open);
   }
   loaded->vocabularies_ = place.load_vocabularies();
-  loaded->model_ = std::make_unique<Model>(place.spec(), place.source_size(), place.target_size(),
-                                           context, 0, Model::Weights::none);
+  loaded->model_ = from_settings(directory, [&] {
+    return std::make_unique<Model>(place.spec(), place.source_size(), place.target_size(), context,
+                                   0, Model::Weights::none);
+  });
   load_frozen(weights.get(), place.weights(), *loaded->model_);
   const Vocabulary& target = *loaded->vocabularies_.target;
   loaded->scorer_ = std::make_unique<ModelScorer>(*loaded->model_, target.bos(), target.eos());

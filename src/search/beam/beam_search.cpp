@@ -254,7 +254,7 @@ std::vector<SentenceResult> beam_search(StepScorer& scorer,
   const bool keep_attention = options.want_attention || options.ranking.coverage_penalty != 0.0;
   std::unique_ptr<Decoding> decoding = scorer.begin(sources, keep_attention);
   // The only place that decides where to search: on the device of the scores, except when the host
-  // needs every step (attention for alignments or the coverage penalty) and for shortlists.
+  // needs every step (attention for alignments or the coverage penalty).
   if (const Context* device = decoding->device(); device && !keep_attention && !options.shortlist)
     return DeviceSearch(*device, *decoding, scorer.vocabulary(), sources, options).run();
   return BeamSearch(std::move(decoding), scorer.vocabulary(), sources, options, keep_attention)

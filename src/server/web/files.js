@@ -28,6 +28,8 @@ const Files = (() => {
   const inline = new RegExp(
     String.raw`\\.|`+"`+"+String.raw`|!\[[^\]]*\]${target}|\]${target}|\]\[[^\]]*\]|\[\^[^\]]*\]|\[|\]|<[^>]*>|https?:\/\/\S+|\*{1,3}|(?<![\p{L}\p{N}])_{1,3}|_{1,3}(?![\p{L}\p{N}])|~~|\|`, "gu");
   const block = /^(\s*(?:>\s?)*\s*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+|\[\^[^\]]+\]:\s+)?)(.*)$/s;
+  // Whether a line is blank or begins a block of its own, so that it does not go on a paragraph.
+  const startsBlock = (line) => /^(?:\s|>)*$/.test(line) || /[^\s>]/.test(block.exec(line)[1]) || /^\s*(?:>\s?)*\s*(?:`{3}|~{3}|\|)/.test(line);
   const definition = /^\s*\[(?!\^)([^\]]+)\]:/;
   const label = (text) => text.trim().replace(/\s+/g, " ").toLowerCase();
 
@@ -85,13 +87,15 @@ const Files = (() => {
   // HTML whose text is none (CommonMark, section 4.6): from its tag to the line that closes it.
   const verbatimHtml = () => {
     let close = null;
-    return (line) => {
+    const html = (line) => {
       const found = close ? null : /^ {0,3}<(pre|script|style|textarea)(?=[\s>]|$)/i.exec(line);
       if (found) close = new RegExp(`</${found[1]}>`, "i");
       const isInside = close !== null;
       if (isInside && close.test(line)) close = null;
       return isInside;
     };
+    html.isOpen = () => close !== null;
+    return html;
   };
 
   // The parts of a line. `labels`: of the link definitions, which a link without a target names.
@@ -109,7 +113,7 @@ const Files = (() => {
       if (at < 0) return code;
     }
     inline.lastIndex = done;
-    for (let found; (found = inline.exec(line)); inline.lastIndex = done) {
+    for (let found; (found = inline.exec(line)); ) {
       let end = inline.lastIndex;
       const mark = found[0];
       let open = "";
@@ -119,7 +123,7 @@ const Files = (() => {
         else if (closes(mark)) {
           open = mark;
           end = line.length;
-        }
+        } else continue; // text
       } else if (mark === "[") {
         const link = /^\[([^[\]]*)\](?:\[\])?(?![[(])/.exec(line.slice(found.index));
         if (link && labels.has(label(link[1]))) end = found.index + link[0].length;
@@ -128,6 +132,7 @@ const Files = (() => {
       add({ text, translate: translatable(text) });
       done = found.index;
       keep(end);
+      inline.lastIndex = done;
       if (open) return open;
     }
     const text = line.slice(done);
@@ -147,14 +152,16 @@ const Files = (() => {
     all.forEach((line, number) => {
       const isLine = number >= front && number % 2 === 0;
       if (isLine && line.trim() === "") code = "";
-      const isCode = isLine && (isFenced(line) || isIndentedCode(line) || isVerbatimHtml(line));
+      const isCode = isLine && ((!isVerbatimHtml.isOpen() && (isFenced(line) || isIndentedCode(line))) || isVerbatimHtml(line));
       const verbatim = !isLine || isCode || definition.test(line) || (!code && !translatable(line));
       if (verbatim) {
         pieces.push({ text: line });
         return;
       }
+      // A code span ends with its block (CommonMark, section 6.1).
       const closes = (run) => {
-        for (let next = number + 2; next < all.length && all[next].trim() !== ""; next += 2)
+        if (/^\s*(?:>\s?)*\s*(?:#|\|)/.test(line)) return false;
+        for (let next = number + 2; next < all.length && !startsBlock(all[next]); next += 2)
           if (backticks(all[next], run, 0) >= 0) return true;
         return false;
       };

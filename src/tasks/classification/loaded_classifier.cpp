@@ -1,6 +1,7 @@
 #include "tasks/classification/loaded_classifier.h"
 
 #include "core/log.h"
+#include "model/directory/from_settings.h"
 #include "model/directory/loaded_model.h"
 #include "model/directory/stored_weights.h"
 
@@ -19,12 +20,18 @@ LoadedClassifier::LoadedClassifier(const std::string& directory, const Context& 
     : directory_(open_classifier(directory)),
       vocabularies_(directory_.load_vocabularies()),
       names_(class_names(*vocabularies_.target)),
-      classifier_(directory_.spec(), directory_.source_size(), static_cast<int>(names_.size()),
-                  context, 0, Classifier::Weights::none) {
+      classifier_(from_settings(directory, [&] {
+        return Classifier(directory_.spec(), directory_.source_size(),
+                          static_cast<int>(names_.size()), context, 0, Classifier::Weights::none);
+      })) {
   const safetensors::File file = directory_.published().open_model();
   check_weights(file, directory_.weights(), classifier_.parameters());
   for (Parameter& parameter : classifier_.parameters().all())
     fetch_stored(file, directory_.weights(), context, parameter);
+}
+
+bool LoadedClassifier::has_text(std::string_view line) const {
+  return !vocabularies_.source->encode(line).empty();
 }
 
 std::vector<std::string> LoadedClassifier::classify(const std::vector<LabeledText>& examples,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nmt {
@@ -27,6 +28,8 @@ class LoadedClassifier {
   /// text without tokens, or of two, is "", unless `with_blank` has it classified as <unk>.
   std::vector<std::string> classify(const std::vector<LabeledText>& examples,
                                     bool with_blank = false);
+  /// Whether a line has anything that the classifier reads: more than white space.
+  bool has_text(std::string_view line) const;
   /// Number of texts, or pairs, that classify() has cropped.
   std::int64_t cropped() const { return cropped_; }
 

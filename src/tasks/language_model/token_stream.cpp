@@ -1,7 +1,6 @@
 #include "tasks/language_model/token_stream.h"
 
 #include "core/error.h"
-#include "text/lines.h"
 
 #include <algorithm>
 #include <charconv>
@@ -14,11 +13,11 @@ TokenStream::TokenStream(const TextFile& text, std::int64_t lines, const Vocabul
   std::string storage;
   for (std::int64_t i = 0; i < lines; ++i) {
     const std::string_view line = text.line(i, storage);
-    if (is_blank(line)) {
+    const Ids ids = vocabulary.encode(line);
+    if (ids.empty()) {
       ++blank_;
       continue;
     }
-    const Ids ids = vocabulary.encode(line);
     ids_.insert(ids_.end(), ids.begin(), ids.end());
     ids_.push_back(vocabulary.eos());
     ++sentences_;

@@ -1,5 +1,6 @@
 #include "tasks/tagging/loaded_tagger.h"
 
+#include "model/directory/from_settings.h"
 #include "model/directory/loaded_model.h"
 #include "model/directory/stored_weights.h"
 #include "tasks/tagging/tagged_corpus.h"
@@ -22,8 +23,10 @@ LoadedTagger::LoadedTagger(const std::string& directory, const Context& context)
       vocabularies_(directory_.load_vocabularies()),
       forms_(*vocabularies_.source),
       tags_(label_names(*vocabularies_.target)),
-      tagger_(directory_.spec(), directory_.source_size(), static_cast<int>(tags_.size()), forms_,
-              context, 0, Tagger::Weights::none) {
+      tagger_(from_settings(directory, [&] {
+        return Tagger(directory_.spec(), directory_.source_size(), static_cast<int>(tags_.size()),
+                      forms_, context, 0, Tagger::Weights::none);
+      })) {
   const safetensors::File file = directory_.published().open_model();
   check_weights(file, directory_.weights(), tagger_.parameters());
   for (Parameter& parameter : tagger_.parameters().all())

@@ -12,6 +12,8 @@ namespace nmt {
 inline constexpr std::size_t max_vocabulary_bytes = 64 << 20;
 inline constexpr std::size_t max_pieces = 1'000'000;
 inline constexpr std::size_t max_piece_bytes = 4096;
+/// Of a label or tag, which is a piece behind U+2581.
+inline constexpr std::size_t max_label_bytes = max_piece_bytes - 3;
 inline constexpr std::size_t max_self_test_bytes = 64 << 10;
 
 /// What is wrong with a serialized SentencePiece model that SentencePiece itself does not check

@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <unordered_map>
+#include <utility>
 
 #include <sentencepiece_processor.h>
 
@@ -21,11 +23,17 @@ constexpr std::size_t kStretch =
     4096;  // minimum distance in bytes between cuts in runs of unknown characters
 constexpr int max_combining = 30;  // after one character in stream-safe text (Unicode, UAX 15)
 
-// Whether the first character of the text may become one with the character before it: a combining
-// mark, or a vowel or final consonant of a Hangul syllable.
+// Whether the first character of the text may become one with the character before it (NFKC): a
+// combining mark, a voiced sound mark of half-width katakana, or a vowel or final consonant of a
+// Hangul syllable, in the blocks of jamo, compatibility jamo and half-width forms.
 bool joins_previous(std::string_view text) {
+  constexpr std::pair<char32_t, char32_t> others[] = {
+      {0x1160, 0x11FF}, {0x3133, 0x3133}, {0x3135, 0x3136}, {0x313A, 0x3140}, {0x314F, 0x3163},
+      {0xFF9E, 0xFF9F}, {0xFFA3, 0xFFA3}, {0xFFA5, 0xFFA6}, {0xFFAA, 0xFFB0}, {0xFFC2, 0xFFDC}};
   const char32_t c = code_point(text);
-  return is_combining(c) || (c >= 0x1160 && c <= 0x11FF);
+  return is_combining(c) || std::any_of(std::begin(others), std::end(others), [&](const auto& r) {
+           return c >= r.first && c <= r.second;
+         });
 }
 
 std::size_t next_character(std::string_view text, std::size_t at) {
@@ -58,9 +66,13 @@ struct Vocabulary::Impl {
               status.ToString());
     return ids;
   }
+  /// Whether a character and its marks are unknown, all of them.
   bool is_unknown(std::string_view character) const {
     const std::vector<int> ids = encode(character);
-    return !ids.empty() && ids.back() == processor.unk_id();
+    const bool added_space = !ids.empty() && pieces[static_cast<std::size_t>(ids[0])] == kSpace;
+    return ids.size() > added_space &&
+           std::all_of(ids.begin() + added_space, ids.end(),
+                       [&](int id) { return id == processor.unk_id(); });
   }
   /// Whether the characters directly before and after the character boundary `at` are both unknown,
   /// each with the marks behind it.
@@ -69,7 +81,9 @@ struct Vocabulary::Impl {
     for (int i = 0; i < max_combining && before > 0 && joins_previous(line.substr(before)); ++i)
       before = previous_character(line, before);
     const std::size_t end = behind_joined(line, next_character(line, at));
-    return is_unknown(line.substr(before, at - before)) && is_unknown(line.substr(at, end - at));
+    const bool is_white = encode(line.substr(at, next_character(line, at) - at)).empty();
+    return !is_white && is_unknown(line.substr(before, at - before)) &&
+           is_unknown(line.substr(at, end - at));
   }
 };
 

@@ -286,9 +286,9 @@ bool is_linear(std::size_t unit) {
 
 // A few long sentences with and without chunks. The first unit has the sizes around which chunks
 // begin to pay, which do not depend much on the unit; the others have one.
-void add_long_rows(Bench& bench, CudaDevice& device, std::size_t unit, bool is_rank_0) {
+void add_long_rows(Bench& bench, CudaDevice& device, std::size_t unit, bool is_first_unit) {
   std::vector<Size> sizes{{2048, 1, 1024}};
-  if (is_rank_0)
+  if (is_first_unit)
     sizes = {{128, 1, 1024}, {512, 1, 1024}, {2048, 1, 1024}, {512, 8, 1024}, {2048, 32, 1024}};
   if (bench.options().quick) sizes = {{128, 1, 8}};
   for (const Size& size : sizes) {
