@@ -9,7 +9,7 @@ case ${1:-} in -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0" && exit ;; 
 cd "$(dirname "$0")/.."
 for word; do
   case $word in
-    --model | --model=* | -m* | --train-sets* | --valid-sets* | -t*)
+    --model | --model=* | -m* | --train-sets* | --valid-sets* | --src* | --tgt* | --trg* | -t*)
       echo "demo.sh: $word: the demo has its own text, and its model is demo/model" >&2
       exit 2
       ;;

@@ -311,7 +311,8 @@ def test_asynchronous_calls(translator, lines):
 
 def test_a_canceled_call_stops(translator, lines):
     results = translator.translate_batch(lines * 500, asynchronous=True, max_batch_size=4)
-    time.sleep(0.2)  # a call that has not begun ends with CancelledError
+    while not results[0]._call.running():  # a call that has not begun ends with CancelledError
+        time.sleep(0.01)
     results[0].cancel()
     with pytest.raises(nmt.StoppedError):
         results[0].result(20)
@@ -564,13 +565,16 @@ def test_empty_names_of_files_are_none(model, lines):
 
 def test_models_are_freed_with_their_translator(model):
     script = f"""
-import gc, nmt, os
+import gc, nmt, os, time
 gc.disable()
 before = len(os.listdir("/proc/self/task"))
 for make in (nmt.Translator, nmt.Scorer):
     own = make({str(model)!r}, intra_threads=3)
     assert len(os.listdir("/proc/self/task")) > before
     del own
+    end = time.monotonic() + 5  # a joined thread may be there for a moment
+    while len(os.listdir("/proc/self/task")) > before and time.monotonic() < end:
+        time.sleep(0.01)
     assert len(os.listdir("/proc/self/task")) == before, make
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

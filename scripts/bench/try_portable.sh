@@ -6,6 +6,7 @@
 #   FOLDER   made by make_portable.sh --no-cuda-libs --emulator
 #   SECONDS  of one call, at least 20 (default 60; the calls themselves get 10 s less)
 set -euo pipefail
+unset CDPATH
 if [ $# -lt 1 ] || [ $# -gt 3 ] || [ ! -d "$1/bin/emulated" ] || [[ ! ${2:-60} =~ ^[1-9][0-9]+$ ]] || [ "${2:-60}" -lt 20 ]; then
   sed -n 's/^# Usage: /usage: /p' "$0" >&2
   exit 2

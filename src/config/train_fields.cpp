@@ -96,7 +96,7 @@ std::vector<Option> learning_rate(TrainSpec& s) {
   };
   return {
       Option("learn-rate", &s.learn_rate,
-             "peak learning rate; with schedule rnmt+ that at its start, 1/N of the peak")
+             "peak learning rate; rnmt+: initial rate, 1/N of the peak")
           .alias({"l", "lr"})
           .range(1e-12, 100)
           .chosen_by_default(),

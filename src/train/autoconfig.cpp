@@ -198,7 +198,8 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
   const std::string rule(name_of(train.optimizer));
   const std::optional<double> usual = Optimizer::usual_rate(train.optimizer);
   // The rate of RNMT+ rises to N times what it starts at.
-  const bool rises = train.schedule == RateSchedule::rnmt && !train.rnmt_schedule.empty();
+  const bool rises = train.schedule == RateSchedule::rnmt && !train.rnmt_schedule.empty() &&
+                     train.rnmt_schedule.front() >= 1;
   number("learn-rate", train.learn_rate,
          usual.value_or(row.learn_rate) / (rises ? train.rnmt_schedule.front() : 1),
          usual ? "usual with " + rule : by_size);

@@ -17,7 +17,7 @@ class NeedsCuda : public testing::Test {
   void SetUp() override {
     std::string why;
     // CTest looks for this text.
-    if (CudaDevice::count(why) == 0) GTEST_SKIP() << "no CUDA device to test: " << why;
+    if (!CudaDevice::is_usable(0, why)) GTEST_SKIP() << "no CUDA device to test: " << why;
   }
 };
 

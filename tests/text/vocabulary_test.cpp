@@ -102,7 +102,9 @@ TEST(Vocabulary, LongLinesAreTheConcatenationOfTheirWords) {
 
 // What is cut for speed has the pieces of SentencePiece, but for further <unk>.
 TEST(Vocabulary, CutsDoNotChangeKnownPieces) {
-  const Vocabulary v = train(corpus(), {.size = 80}).vocabulary;
+  auto lines = corpus();
+  for (int i = 0; i < 20; ++i) lines.push_back("\xea\xb0\x80 \xe3\x82\xac");
+  const Vocabulary v = train(lines, {.size = 80}).vocabulary;
   const auto without_unknown = [&](std::vector<std::int32_t> ids) {
     std::erase(ids, v.unk());
     return ids;
@@ -110,7 +112,9 @@ TEST(Vocabulary, CutsDoNotChangeKnownPieces) {
   for (const std::string& unit :
        {std::string("e\xe2\x83\x97"), std::string("\xe2\x83\x97\xe2\x83\x97 "),
         std::string("the\xe2\x83\x97 "), std::string("\xe3\x84\xb1\xe3\x85\x8f"),
-        std::string("\xef\xbd\xb6\xef\xbe\x9e"), std::string("e\xcc\x81")}) {
+        std::string("\xef\xbd\xb6\xef\xbe\x9e"), std::string("e\xcc\x81"),
+        std::string("\xe4\xb8\x80\xc2\xb4"), std::string("\xe4\xb8\x80\xe2\x80\xbe"),
+        std::string("\x01\xe4\xb8\x80")}) {
     std::string line;
     while (line.size() < 20'000) line += unit;
     sentencepiece::SentencePieceProcessor processor;
@@ -127,7 +131,9 @@ TEST(Vocabulary, MillionBytesOfNoTextAreQuick) {
   while (ideographs.size() < 1'000'000) ideographs += "\xe6\xbc\xa2";
   std::string marked;  // letters of the vocabulary, which compose to unknown ones
   while (marked.size() < 1'000'000) marked += "e\xcc\x81";
-  for (const std::string& run : {std::string(1'000'000, '\0'), ideographs, marked}) {
+  std::string controls;  // which normalization removes
+  while (controls.size() < 1'000'000) controls += "\x01\xe6\xbc\xa2";
+  for (const std::string& run : {std::string(1'000'000, '\0'), ideographs, marked, controls}) {
     const std::clock_t start = std::clock();  // CPU time, which other processes do not affect
     const auto ids = v.encode("the" + run + "dog");
     EXPECT_LT(std::clock() - start, 20 * CLOCKS_PER_SEC);

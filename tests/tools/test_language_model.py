@@ -208,8 +208,8 @@ class LanguageModelTest(unittest.TestCase):
         # Settings that contradict each other are damage of the directory.
         settings = self.dir / "mt8/config.json"
         settings.write_text(json.dumps((read := json.loads(settings.read_text())) | {"model": read["model"] | {"heads": 5}}))
-        for program in ("nmt-translate", "nmt-info"):
-            done = run(program, self.dir / "mt8", stdin="x\n", status=3)
+        for command in (("nmt-translate",), ("nmt-info",), ("nmt-convert", "-o", self.dir / "none", "--no-check", "--precision", "float32", "-m")):
+            done = run(*command, self.dir / "mt8", stdin="x\n", status=3)
             self.assertIn(f"{settings}: heads", done.stderr)
         # A score is log p of the translation model + W log p of the language model. Words have one segmentation.
         # nmt-score gives an empty line no score.

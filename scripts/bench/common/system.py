@@ -32,8 +32,8 @@ def processor_name():
 
 
 def cpu_seconds(pid):
-    """Of all threads of a process so far, from its clock of nanoseconds: /proc/PID/stat counts ticks of 10 ms.
-    A process that has ended has the clock until its parent waits for it."""
+    """Of all threads of a process so far, as of the last tick of the scheduler (1 to 10 ms, by the kernel):
+    /proc/PID/stat rounds to 10 ms besides. A process that has ended has the clock until its parent waits for it."""
     return time.clock_gettime((~pid << 3) | 2)  # what clock_getcpuclockid() returns
 
 

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "core/thread_pool.h"
+#include "model/directory/from_settings.h"
 #include "model/directory/loaded_model.h"
 #include "model/directory/stored_weights.h"
 #include "model/directory/write_model.h"
@@ -29,11 +30,13 @@ bool needs_no_check(const ConvertSpec& spec) {
 
 // The names and shapes of the model's parameters.
 std::unique_ptr<Trainable> without_weights(const ModelDirectory& directory) {
-  if (directory.spec().task == Task::language_model)
-    return std::make_unique<LanguageModel>(directory.spec(), directory.target_size(), Context{}, 1,
-                                           0, LanguageModel::Weights::none);
-  return std::make_unique<Model>(directory.spec(), directory.source_size(), directory.target_size(),
-                                 Context{}, 1);
+  return from_settings(directory.path(), [&]() -> std::unique_ptr<Trainable> {
+    if (directory.spec().task == Task::language_model)
+      return std::make_unique<LanguageModel>(directory.spec(), directory.target_size(), Context{},
+                                             1, 0, LanguageModel::Weights::none);
+    return std::make_unique<Model>(directory.spec(), directory.source_size(),
+                                   directory.target_size(), Context{}, 1);
+  });
 }
 
 struct NewShortlist {

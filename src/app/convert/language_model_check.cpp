@@ -9,7 +9,6 @@
 #include "text/lines.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 namespace nmt::app {
@@ -31,23 +30,24 @@ std::vector<std::string> lines_of(const ConvertSpec& spec) {
   return lines;
 }
 
-double perplexity_with(Dtype weights, const ConvertSpec& spec,
-                       const std::vector<std::string>& lines) {
+std::vector<LineScore> scores_with(Dtype weights, const ConvertSpec& spec,
+                                   const std::vector<std::string>& lines) {
   ComputeSpec where = spec.compute;
   where.precision = parse_enum<Precision>(precision_name(weights), "precision");
   Compute compute(where);
   const std::unique_ptr<Arena> arena = compute.new_arena();
   LoadedLanguageModel loaded(spec.model, compute.context(*arena));
-  return perplexity(score_lines(loaded.model(), loaded.vocabulary(), lines, {}));
+  return score_lines(loaded.model(), loaded.vocabulary(), lines, {});
 }
 
 }  // namespace
 
 nlohmann::ordered_json check_language_model(const ConvertSpec& spec, Dtype to) {
   const std::vector<std::string> lines = lines_of(spec);
-  const double before = perplexity_with(Dtype::f32, spec, lines),
-               after = perplexity_with(to, spec, lines), rise = 100 * (after / before - 1);
-  if (std::isnan(before))
+  const std::vector<LineScore> scores = scores_with(Dtype::f32, spec, lines);
+  const double before = perplexity(scores), after = perplexity(scores_with(to, spec, lines)),
+               rise = 100 * (after / before - 1);
+  if (std::none_of(scores.begin(), scores.end(), [](const LineScore& s) { return s.words > 0; }))
     fail(ExitStatus::data, "check: {} has no line with text for this vocabulary", spec.check[0]);
   const std::string found =
       fmt::format("perplexity {:.2f} in float32, {:.2f} in {} ({:+.2f} %), over {} lines of {}",

@@ -263,9 +263,9 @@ std::string info(const InfoSpec& spec, ModelInfo info) {
   if (info.spec.task != Task::translation && spec.sentence_length_given)
     fail(ExitStatus::usage, "sentence-length: the memory estimate of {} has no activations",
          model_of(info.spec.task));
-  const std::string origin = info.origin;
-  if (!is_directory(origin)) return described(spec, std::move(info));
-  return from_settings(origin, [&] { return described(spec, std::move(info)); });
+  if (!spec.from_directory) return described(spec, std::move(info));
+  const std::string directory = info.origin;
+  return from_settings(directory, [&] { return described(spec, std::move(info)); });
 }
 
 }  // namespace nmt::app

@@ -28,7 +28,7 @@ const Files = (() => {
   const inline = new RegExp(
     String.raw`\\.|`+"`+"+String.raw`|!\[[^\]]*\]${target}|\]${target}|\]\[[^\]]*\]|\[\^[^\]]*\]|\[|\]|<[^>]*>|https?:\/\/\S+|\*{1,3}|(?<![\p{L}\p{N}])_{1,3}|_{1,3}(?![\p{L}\p{N}])|~~|\|`, "gu");
   const block = /^(\s*(?:>\s?)*\s*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+|\[\^[^\]]+\]:\s+)?)(.*)$/s;
-  // Whether a line is blank or begins a block of its own, so that it does not go on a paragraph.
+  // Whether a line is blank or begins a block of its own, so it does not continue a paragraph.
   const startsBlock = (line) => /^(?:\s|>)*$/.test(line) || /[^\s>]/.test(block.exec(line)[1]) || /^\s*(?:>\s?)*\s*(?:`{3}|~{3}|\|)/.test(line);
   const definition = /^\s*\[(?!\^)([^\]]+)\]:/;
   const label = (text) => text.trim().replace(/\s+/g, " ").toLowerCase();

@@ -44,12 +44,6 @@ std::size_t previous_character(std::string_view text, std::size_t at) {
   for (--at; at > 0 && continues_character(text[at]);) --at;
   return at;
 }
-// Behind the characters from `at` on that join the one before.
-std::size_t behind_joined(std::string_view text, std::size_t at) {
-  for (int i = 0; i < max_combining && at < text.size() && joins_previous(text.substr(at)); ++i)
-    at = next_character(text, at);
-  return at;
-}
 }  // namespace
 
 struct Vocabulary::Impl {
@@ -66,6 +60,21 @@ struct Vocabulary::Impl {
               status.ToString());
     return ids;
   }
+  /// Whether the first character of the text belongs to the one before it: it joins it, or it is
+  /// nothing when it is normalized, as control characters are.
+  bool continues_previous(std::string_view text) const {
+    if (joins_previous(text)) return true;
+    const std::string_view character = text.substr(0, next_character(text, 0));
+    return static_cast<unsigned char>(character[0]) < 0x20 && character[0] != '\t' &&
+           encode(character).empty();
+  }
+  /// Behind the characters from `at` on that belong to the one before.
+  std::size_t behind_joined(std::string_view text, std::size_t at) const {
+    for (int i = 0; i < max_combining && at < text.size() && continues_previous(text.substr(at));
+         ++i)
+      at = next_character(text, at);
+    return at;
+  }
   /// Whether a character and its marks are unknown, all of them.
   bool is_unknown(std::string_view character) const {
     const std::vector<int> ids = encode(character);
@@ -78,12 +87,12 @@ struct Vocabulary::Impl {
   /// each with the marks behind it.
   bool within_unknown(std::string_view line, std::size_t at) const {
     std::size_t before = previous_character(line, at);
-    for (int i = 0; i < max_combining && before > 0 && joins_previous(line.substr(before)); ++i)
+    for (int i = 0; i < max_combining && before > 0 && continues_previous(line.substr(before)); ++i)
       before = previous_character(line, before);
     const std::size_t end = behind_joined(line, next_character(line, at));
-    const bool is_white = encode(line.substr(at, next_character(line, at) - at)).empty();
-    return !is_white && is_unknown(line.substr(before, at - before)) &&
-           is_unknown(line.substr(at, end - at));
+    // Together too: a character that begins with a space when it is normalized has it there alone.
+    return is_unknown(line.substr(before, at - before)) && is_unknown(line.substr(at, end - at)) &&
+           is_unknown(line.substr(before, end - before));
   }
 };
 
@@ -173,7 +182,7 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view line) const {
   };
   for (std::size_t at = kStretch; at < line.size(); at += kStretch) {
     while (at < line.size() && continues_character(line[at])) ++at;
-    at = behind_joined(line, at);
+    at = impl_->behind_joined(line, at);
     if (at < line.size() && impl_->within_unknown(line, at)) add(at);
   }
   add(line.size());
