@@ -1,5 +1,6 @@
 import gc
 import os
+import time
 
 import numpy as np
 import pytest
@@ -110,6 +111,9 @@ def test_results_do_not_keep_the_models(model, pairs):
         results = own.score_batch(sources, targets)
         threads = len(os.listdir("/proc/self/task"))
     gc.collect()
+    end = time.monotonic() + 5  # a joined thread may be there for a moment
+    while len(os.listdir("/proc/self/task")) >= threads and time.monotonic() < end:
+        time.sleep(0.01)
     assert len(os.listdir("/proc/self/task")) < threads
     assert results[0].tokens[-1] == "</s>"
 

@@ -187,7 +187,7 @@ TEST_F(TrainerTest, ATrainingThatMaxMinutesEndedIsOver) {
       EXPECT_EQ(first(), ExitStatus::ok);
     }
     spec.after = "";
-    spec.max_minutes = 1.5 / 60;
+    spec.max_minutes = 4.0 / 60;
     {
       Training second(spec, store, &validator);
       EXPECT_TRUE(second.trainer.resume());
