@@ -9,9 +9,7 @@ int main(int argc, char** argv) {
   app::ConvertSpec spec;
   config::Settings settings(
       "nmt-convert", "[OPTIONS] MODEL OUTPUT",
-      "writes a translation or language model with weights of lower precision, which is smaller, "
-      "and faster on the CPU. It compares BLEU or perplexity of both models and refuses if the "
-      "result is worse. Training cannot resume from the result");
+      "stores a translation or language model in lower precision, checked by BLEU or perplexity");
   settings.add(app::fields(spec)).positionals({"model", "output"});
   return app::run_tool(argc, argv, settings, [&] {
     if (!app::dump_if_asked(settings)) app::convert(spec);
