@@ -24,11 +24,10 @@ struct OpenModels {
 
   Inference inference;
   Workers workers;
-  /// That of the model directory, once a translator has looked for it; null: none. Later
-  /// translators with these models have the same, whatever becomes of the directory.
+  /// That of the model directory, which the first translator loads; null: none. Later translators
+  /// with these models use the same, whatever becomes of the directory.
   std::shared_ptr<const Shortlist> shortlist;
-  bool has_looked_for_shortlist = false;
-  std::mutex shortlist_mutex;  ///< of these two: translators may be made by several threads
+  std::once_flag shortlist_loaded;
 };
 
 }  // namespace nmt::app

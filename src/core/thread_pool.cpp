@@ -52,10 +52,10 @@ bool spin_until(std::chrono::nanoseconds time, Seen&& seen) {
 
 int allowed_processors() {
   // The kernel refuses (EINVAL) a set that is too small for the machine.
-  for (int most = CPU_SETSIZE; most <= 1 << 20; most *= 2) {
+  for (int processors = CPU_SETSIZE; processors <= 1 << 20; processors *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
-        CPU_ALLOC(most), [](cpu_set_t* allocated) { CPU_FREE(allocated); });
-    const std::size_t bytes = CPU_ALLOC_SIZE(most);
+        CPU_ALLOC(processors), [](cpu_set_t* allocated) { CPU_FREE(allocated); });
+    const std::size_t bytes = CPU_ALLOC_SIZE(processors);
     if (set && sched_getaffinity(0, bytes, set.get()) == 0)
       return std::min(CPU_COUNT_S(bytes, set.get()), ThreadPool::max_threads);
     if (errno != EINVAL) break;

@@ -1,19 +1,14 @@
 #include "nmt/log.h"
 
 #include "core/log_handler.h"
-#include "library/log_level.h"
 
-#include <mutex>
 #include <utility>
 
 namespace nmt {
 namespace {
 
-std::mutex one_at_a_time;
-bool level_is_set = false;
-// Programs set their own. Here too, since some functions of the library log before they could call
-// use_default_log_level().
-[[maybe_unused]] const bool starts_quiet = (log::set_level(log::Level::warn), true);
+// Before any function of the library can log. Programs set their own level.
+[[maybe_unused]] const bool starts_with_warnings = (log::set_level(log::Level::warn), true);
 
 log::Level internal(LogLevel level) {
   switch (level) {
@@ -40,8 +35,6 @@ LogLevel external(log::Level level) {
 }  // namespace
 
 void set_log_level(LogLevel level) {
-  const std::lock_guard lock(one_at_a_time);
-  level_is_set = true;
   log::set_level(internal(level));
 }
 
@@ -55,12 +48,4 @@ void set_log_handler(std::function<void(LogLevel, const std::string&)> handler) 
   });
 }
 
-namespace library {
-
-void use_default_log_level() {
-  const std::lock_guard lock(one_at_a_time);
-  if (!std::exchange(level_is_set, true)) log::set_level(log::Level::warn);
-}
-
-}  // namespace library
 }  // namespace nmt

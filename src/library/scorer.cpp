@@ -3,7 +3,6 @@
 #include "app/score/score.h"
 #include "core/error.h"
 #include "library/lines.h"
-#include "library/log_level.h"
 #include "library/options.h"
 #include "library/translator_impl.h"
 
@@ -19,7 +18,6 @@ namespace nmt {
 namespace {
 
 app::ScoreSpec spec_of(const std::vector<std::string>& models, const ScorerOptions& options) {
-  library::use_default_log_level();
   app::ScoreSpec spec;
   spec.models.models = models;  // first: what has no effect on one model is refused
   config::Settings settings("nmt::Scorer", "", "");

@@ -1,7 +1,6 @@
 #include "nmt/trainer.h"
 
 #include "app/train/train.h"
-#include "library/log_level.h"
 #include "library/options.h"
 #include "nn/unit_registry.h"
 
@@ -50,7 +49,6 @@ Validation public_validation(const Progress& progress, const train::ValidationRe
 }  // namespace
 
 TrainResult train_model(const TrainOptions& options, const TrainCallbacks& callbacks) {
-  library::use_default_log_level();
   app::TrainingSpec spec = spec_of(options);
   std::atomic<bool> stop{false};
   app::TrainingControl control;

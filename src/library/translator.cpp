@@ -2,7 +2,6 @@
 #include "app/files/outputs.h"
 #include "core/error.h"
 #include "library/lines.h"
-#include "library/log_level.h"
 #include "library/options.h"
 #include "library/translator_impl.h"
 #include "search/stream.h"
@@ -16,7 +15,6 @@ namespace {
 
 app::TranslateSpec spec_of(const std::vector<std::string>& models,
                            const TranslatorOptions& options) {
-  library::use_default_log_level();
   app::TranslateSpec spec;
   spec.models.models = models;  // first: what has no effect on one model is refused
   config::Settings settings("nmt::Translator", "", "");

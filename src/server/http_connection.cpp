@@ -92,12 +92,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void await_next_request() {
     if (buffer_.size() > 0) return begin_request();
     stream_.expires_after(duration(limits().idle_timeout));
-    stream_.async_read_some(buffer_.prepare(ahead_bytes),
-                            [self = shared_from_this()](error_code error, std::size_t bytes) {
-                              if (error) return self->close();
-                              self->buffer_.commit(bytes);
-                              self->begin_request();
-                            });
+    read_some(&Connection::begin_request);
   }
 
   void begin_request() {
@@ -107,11 +102,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_first_line() {
     skip_empty_lines(buffer_);
     if (buffer_.size() > 1) return read_header();
+    read_some(&Connection::read_first_line);
+  }
+  // Appends what arrives next to the buffer and calls `then`.
+  void read_some(void (Connection::*then)()) {
     stream_.async_read_some(buffer_.prepare(ahead_bytes),
-                            [self = shared_from_this()](error_code error, std::size_t bytes) {
+                            [self = shared_from_this(), then](error_code error, std::size_t bytes) {
                               if (error) return self->close();
                               self->buffer_.commit(bytes);
-                              self->read_first_line();
+                              ((*self).*then)();
                             });
   }
 

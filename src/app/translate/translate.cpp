@@ -87,8 +87,7 @@ void OpenTranslator::load_shortlist(const TranslateSpec& spec) {
     shortlist_ = std::make_shared<Shortlist>(Shortlist::load(*options, source, target));
     log::info("shortlist {}: {} translations of source pieces", options->path, shortlist_->size());
   } else if (spec.search.shortlist.empty() && spec.models.models.size() == 1) {
-    const std::lock_guard lock(models_->shortlist_mutex);
-    if (!models_->has_looked_for_shortlist) {
+    std::call_once(models_->shortlist_loaded, [&] {
       const ModelDirectory directory = ModelDirectory::open(spec.models.models.front());
       if (models_->inference.compute.cuda()) {
         if (!directory.shortlist().empty())
@@ -96,8 +95,7 @@ void OpenTranslator::load_shortlist(const TranslateSpec& spec) {
       } else if (auto stored = stored_shortlist(directory, source, target)) {
         models_->shortlist = std::make_shared<Shortlist>(*std::move(stored));
       }
-      models_->has_looked_for_shortlist = true;
-    }
+    });
     shortlist_ = models_->shortlist;
   }
 }

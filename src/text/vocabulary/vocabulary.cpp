@@ -60,8 +60,8 @@ struct Vocabulary::Impl {
               status.ToString());
     return ids;
   }
-  /// Whether the first character of the text belongs to the one before it: it joins it, or it is
-  /// nothing when it is normalized, as control characters are.
+  /// Whether the first character of the text belongs to the one before it: it joins it, or
+  /// normalization removes it, as it does control characters.
   bool continues_previous(std::string_view text) const {
     if (joins_previous(text)) return true;
     const std::string_view character = text.substr(0, next_character(text, 0));
@@ -75,7 +75,7 @@ struct Vocabulary::Impl {
       at = next_character(text, at);
     return at;
   }
-  /// Whether a character and its marks are unknown, all of them.
+  /// Whether a character and all its marks are unknown.
   bool is_unknown(std::string_view character) const {
     const std::vector<int> ids = encode(character);
     const bool added_space = !ids.empty() && pieces[static_cast<std::size_t>(ids[0])] == kSpace;
@@ -90,7 +90,8 @@ struct Vocabulary::Impl {
     for (int i = 0; i < max_combining && before > 0 && continues_previous(line.substr(before)); ++i)
       before = previous_character(line, before);
     const std::size_t end = behind_joined(line, next_character(line, at));
-    // Together too: a character that begins with a space when it is normalized has it there alone.
+    // The two together as well: some characters normalize to a space and a mark, and a text alone
+    // loses a space at its beginning.
     return is_unknown(line.substr(before, at - before)) && is_unknown(line.substr(at, end - at)) &&
            is_unknown(line.substr(before, end - before));
   }
