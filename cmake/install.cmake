@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/nmt)
 install(TARGETS nmt_library EXPORT nmt LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         COMPONENT libraries NAMELINK_COMPONENT dev)
-install(EXPORT nmt NAMESPACE nmt:: FILE nmtTargets.cmake DESTINATION ${package_folder} COMPONENT dev)
+install(EXPORT nmt NAMESPACE nmt:: FILE nmtTargets.cmake DESTINATION ${package_folder}
+        COMPONENT dev)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/nmtConfig.cmake.in
                ${CMAKE_BINARY_DIR}/generated/nmtConfig.cmake @ONLY)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/nmtConfigVersion.cmake
@@ -24,5 +25,7 @@ if(CMAKE_INSTALL_PREFIX STREQUAL "/usr" AND NOT SKBUILD)
   include(${CMAKE_SOURCE_DIR}/packaging/packages.cmake)
 endif()
 
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/nmt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/nmt COMPONENT runtime)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/nmt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT dev)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/nmt
+        COMPONENT runtime)

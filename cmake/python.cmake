@@ -5,7 +5,9 @@ set(NMT_PYTHON_WHY "off: NMT_WITH_PYTHON=${NMT_WITH_PYTHON}")
 if(NMT_SANITIZE)
   set(NMT_PYTHON_WHY "off: Python does not run with sanitizers")
   if(NMT_WITH_PYTHON AND NOT NMT_WITH_PYTHON STREQUAL "AUTO")
-    message(FATAL_ERROR "NMT_WITH_PYTHON=${NMT_WITH_PYTHON}: Python does not run with NMT_SANITIZE=${NMT_SANITIZE}")
+    message(FATAL_ERROR
+            "NMT_WITH_PYTHON=${NMT_WITH_PYTHON}: \
+Python does not run with NMT_SANITIZE=${NMT_SANITIZE}")
   endif()
 elseif(NMT_WITH_PYTHON)
   set(NMT_PYTHON_WHY "")

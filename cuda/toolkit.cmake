@@ -1,18 +1,20 @@
-# Decides what the CUDA backend is in this build: NMT_CUDA_KIND is ON, OFF or EMULATED. NMT_CUDA_SUMMARY describes it, with the
-# reason where it is OFF.
+# Decides what the CUDA backend is in this build: NMT_CUDA_KIND is ON, OFF or EMULATED.
+# NMT_CUDA_SUMMARY describes it, with the reason where it is OFF.
 
 if(NOT NMT_WITH_CUDA MATCHES "^(ON|OFF|AUTO|EMULATED|TRUE|FALSE|1|0)$")
   message(FATAL_ERROR "NMT_WITH_CUDA: ${NMT_WITH_CUDA}: expected ON, OFF, AUTO or EMULATED")
 endif()
 
-# Finds a toolkit that can build the kernels. Sets NMT_NVCC, its version and `why`, which is empty where it can.
+# Finds a toolkit that can build the kernels. Sets NMT_NVCC, its version and `why`, which is
+# empty where it can.
 macro(nmt_find_cuda)
   set(why "")
   find_program(NMT_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
   if(NOT NMT_NVCC)
     set(why "no nvcc in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin")
   else()
-    execute_process(COMMAND ${NMT_NVCC} --version OUTPUT_VARIABLE nvcc_output ERROR_VARIABLE nvcc_output)
+    execute_process(COMMAND ${NMT_NVCC} --version OUTPUT_VARIABLE nvcc_output
+                    ERROR_VARIABLE nvcc_output)
     string(REGEX MATCH "release ([0-9]+\\.[0-9]+)" nvcc_output "${nvcc_output}")
     set(NMT_NVCC_VERSION "${CMAKE_MATCH_1}")
     if(NMT_NVCC_VERSION VERSION_LESS 12.0)

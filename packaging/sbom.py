@@ -3,9 +3,9 @@
 
     sbom.py VERSION OUTPUT FILE...
 
-It lists the files with their SHA-256, the Debian packages of the shared libraries that the ELF files
-in the .deb packages load, and the libraries that are compiled into them. SOURCE_DATE_EPOCH is its
-time; the same files give the same bytes."""
+It lists the files with their SHA-256, the Debian packages of the shared libraries that the ELF
+files in the .deb packages load, and the libraries that are compiled into them. SOURCE_DATE_EPOCH is
+its time; the same files give the same bytes."""
 import datetime
 import hashlib
 import importlib.metadata

@@ -8,7 +8,10 @@
 set -euo pipefail
 unset CDPATH
 cd "$(dirname "$0")/.."
-[ $# -ge 3 ] || { echo "usage: packaging/test_image.sh FOLDER PROGRAMS MODEL [OPTION OF PODMAN RUN]..." >&2; exit 2; }
+if [ $# -lt 3 ]; then
+  echo "usage: packaging/test_image.sh FOLDER PROGRAMS MODEL [OPTION OF PODMAN RUN]..." >&2
+  exit 2
+fi
 folder=$(realpath "$1") programs=$(realpath "$2") model=$(realpath "$3")
 shift 3
 read -ra engine <<<"${PODMAN:-podman}"
@@ -24,13 +27,14 @@ fail() {
 }
 
 step "image"
-"${engine[@]}" build --pull=missing "$@" -f packaging/Containerfile -t nmt:test "$folder" >"$work/build" 2>&1 ||
-  { tail -n 20 "$work/build" >&2; fail "the image was not built"; }
+"${engine[@]}" build --pull=missing "$@" -f packaging/Containerfile -t nmt:test "$folder" \
+  >"$work/build" 2>&1 || { tail -n 20 "$work/build" >&2; fail "the image was not built"; }
 "${engine[@]}" image inspect --format '{{.Size}}' nmt:test | awk '{printf "%.0f MB\n", $1 / 1e6}'
 
 step "container: read-only root, no capabilities, user 65532"
-"${engine[@]}" run --detach --name "$name" --read-only --cap-drop=all --publish 127.0.0.1::5000 --volume "$model:/models/en-de:ro" "$@" nmt:test \
-  >/dev/null || fail "the container did not start"
+"${engine[@]}" run --detach --name "$name" --read-only --cap-drop=all \
+  --publish 127.0.0.1::5000 --volume "$model:/models/en-de:ro" "$@" nmt:test >/dev/null ||
+  fail "the container did not start"
 address=$("${engine[@]}" port "$name" 5000/tcp 2>/dev/null || true)
 address=${address:-127.0.0.1:5000}  # --network host publishes no port
 for _ in $(seq 100); do
@@ -40,17 +44,21 @@ done
 curl -sf "http://$address/health" || fail "no answer from $address"
 echo
 text="A man is sleeping."
-curl -sf "http://$address/translate" -H 'Content-Type: application/json' -d "{\"q\": \"$text\", \"source\": \"en\", \"target\": \"de\"}" >"$work/answer" ||
+curl -sf "http://$address/translate" -H 'Content-Type: application/json' \
+  -d "{\"q\": \"$text\", \"source\": \"en\", \"target\": \"de\"}" >"$work/answer" ||
   fail "no translation"
 expected=$("$programs/nmt-translate" -m "$model" --quiet --repetition-guard --recase <<<"$text")
 grep -qF "\"$expected\"" "$work/answer" || fail "expected '$expected', got $(cat "$work/answer")"
 cat "$work/answer"
 echo
 for path in / /models/en-de; do
-  "${engine[@]}" exec "$name" grep -qE "^[^ ]+ $path [^ ]+ ro," /proc/1/mounts || fail "$path is not mounted read-only"
+  "${engine[@]}" exec "$name" grep -qE "^[^ ]+ $path [^ ]+ ro," /proc/1/mounts ||
+    fail "$path is not mounted read-only"
 done
-"${engine[@]}" exec "$name" grep -q '^CapEff:[[:space:]]*0*$' /proc/1/status || fail "the server has capabilities"
-"${engine[@]}" exec "$name" grep -q '^Uid:[[:space:]]*65532' /proc/1/status || fail "the server does not run as user 65532"
+"${engine[@]}" exec "$name" grep -q '^CapEff:[[:space:]]*0*$' /proc/1/status ||
+  fail "the server has capabilities"
+"${engine[@]}" exec "$name" grep -q '^Uid:[[:space:]]*65532' /proc/1/status ||
+  fail "the server does not run as user 65532"
 
 step "SIGTERM"
 "${engine[@]}" stop --time 10 "$name" >/dev/null

@@ -40,11 +40,13 @@ step "BLEU and chrF on the test set"
 build/bin/nmt-bleu "$data/test.de" -i demo/test.hyp -m bleu chrf -f text
 
 step "ten of its sentences: English, our German, the reference"
-paste -d '\n' "$data/test.en" demo/test.hyp "$data/test.de" | awk -v lines="$(wc -l <"$data/test.en")" '
+paste -d '\n' "$data/test.en" demo/test.hyp "$data/test.de" |
+  awk -v lines="$(wc -l <"$data/test.en")" '
   BEGIN { every = int(lines / 10); if (every < 1) every = 1; split("en   ours ref", label) }
   { sentence = int((NR - 1) / 3) }
   sentence % every == 0 && sentence / every < 10 {
     printf "%-4s  %s\n", label[(NR - 1) % 3 + 1], $0
     if (NR % 3 == 0) print ""
   }'
-echo "Translate your own:  echo 'A dog runs over the grass.' | build/bin/nmt-translate -m demo/model"
+echo "Translate your own:  echo 'A dog runs over the grass.' |" \
+  "build/bin/nmt-translate -m demo/model"

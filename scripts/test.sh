@@ -28,11 +28,15 @@ configure_and_build tsan {core,data,text,serve}_tests
 echo "== tests with threads, thread sanitizer"
 # Excludes three single-threaded tests that take long under this sanitizer.
 GTEST_FILTER='-Vocabulary.MillionBytesOfNoTextAreQuick:Vocabulary.C*BytesAre*OrHarmless' \
-  TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan.supp" ctest --preset tsan --timeout 600 -j "$jobs"
+  TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan.supp" \
+  ctest --preset tsan --timeout 600 -j "$jobs"
 
-configure_and_build asan-ubsan {core,config,tensor,kernels,text,serve,autograd,data,nn,model,search,train,eval,tasks,app,library,fuzz,cuda_emulated,emulator,device_emulated,standin}_tests
+configure_and_build asan-ubsan \
+  {core,config,tensor,kernels,text,serve,autograd,data,nn,model,search}_tests \
+  {train,eval,tasks,app,library,fuzz,cuda_emulated,emulator,device_emulated,standin}_tests
 echo "== unit tests, address and undefined-behavior sanitizers"
-NMT_FUZZ_SECONDS=${NMT_FUZZ_SECONDS:-6} ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
+NMT_FUZZ_SECONDS=${NMT_FUZZ_SECONDS:-6} \
+  ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
 
 configure_and_build release
 echo "== unit tests"

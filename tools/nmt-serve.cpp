@@ -2,16 +2,16 @@
 
 #include "app/program.h"
 #include "config/settings.h"
-#include "server/serve.h"
+#include "http/serve.h"
 
 int main(int argc, char** argv) {
   using namespace nmt;
-  server::ServeSpec spec;
+  http::ServeSpec spec;
   config::Settings settings("nmt-serve", "[OPTIONS] EN-DE=MODEL...",
                             "serves translations over HTTP with the API of LibreTranslate");
-  settings.add(server::fields(spec)).positionals({"models"});
+  settings.add(http::fields(spec)).positionals({"models"});
   return app::run_tool(argc, argv, settings, [&] {
-    if (!app::dump_if_asked(settings)) server::serve(spec);
+    if (!app::dump_if_asked(settings)) http::serve(spec);
     return ExitStatus::ok;
   });
 }

@@ -18,7 +18,7 @@ bool CudaDevice::is_usable(int, std::string& why) {
 }
 
 CudaDevice::CudaDevice(int, std::optional<Precision>) {
-  fail(ExitStatus::usage, "--device cuda: this build has no CUDA backend");
+  fail(ExitStatus::usage, "device=cuda: this build has no CUDA backend");
 }
 CudaDevice::~CudaDevice() = default;
 

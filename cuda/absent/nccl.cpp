@@ -9,7 +9,7 @@ namespace nmt {
 struct Nccl::State {};
 
 Nccl::Id Nccl::new_id() {
-  fail(ExitStatus::usage, "--device cuda on several processes: this build has no NCCL");
+  fail(ExitStatus::usage, "device=cuda on several processes: this build has no NCCL");
 }
 Nccl::Nccl(CudaDevice&, const Id&, int, int, double) {
   new_id();

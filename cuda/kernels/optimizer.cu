@@ -159,8 +159,8 @@ __global__ void __launch_bounds__(total_threads)
   if (threadIdx.x == 0) *total = sum;
 }
 
-__global__ void clip_kernel(const double* squares, double share, double limit, float* factor) {
-  *factor = clipping_factor(*squares, share, limit);
+__global__ void clip_kernel(const double* squares, double scale, double limit, float* factor) {
+  *factor = clipping_factor(*squares, scale, limit);
 }
 
 }  // namespace
@@ -173,8 +173,8 @@ void gradient_norm_squared(const Cuda& cuda, const OptimizerSlice* slices, std::
   launch(total_kernel, 1, total_threads, 0, cuda, table.blocks, sums, sum);
 }
 
-void clip(const Cuda& cuda, const double* squares, double share, double limit, float* factor) {
-  launch(clip_kernel, 1, 1, 0, cuda, squares, share, limit, factor);
+void clip(const Cuda& cuda, const double* squares, double scale, double limit, float* factor) {
+  launch(clip_kernel, 1, 1, 0, cuda, squares, scale, limit, factor);
 }
 
 void adam(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count,

@@ -33,7 +33,7 @@ struct CublasLibrary {
   CublasLibrary() {
     NMT_CUBLAS_FUNCTIONS(NMT_FIND_FUNCTION);
     NMT_FIND_FUNCTION(cublasGemmStridedBatchedEx);
-    library.require("--device cuda");
+    library.require("device=cuda");
   }
   static const CublasLibrary& get() {
     static const CublasLibrary& opened = *new CublasLibrary;  // never closed: CUDA ends at exit

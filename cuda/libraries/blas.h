@@ -1,7 +1,7 @@
 #pragma once
 
 #include "config/precision.h"
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 #include "kernels/products/bfloat16.h"
 
 #include <cstdint>

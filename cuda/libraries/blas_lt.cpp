@@ -34,7 +34,7 @@ struct CublasLtLibrary {
 
   CublasLtLibrary() {
     NMT_CUBLAS_LT_FUNCTIONS(NMT_FIND_FUNCTION);
-    library.require("--device cuda");
+    library.require("device=cuda");
   }
   static const CublasLtLibrary& get() {
     static const CublasLtLibrary& opened = *new CublasLtLibrary;  // never closed: CUDA ends at exit

@@ -34,7 +34,7 @@ struct NcclLibrary {
 
   NcclLibrary() {
     NMT_NCCL_FUNCTIONS(NMT_FIND_FUNCTION);
-    library.require("--device cuda on several ranks");
+    library.require("device=cuda on several ranks");
   }
   static const NcclLibrary& get() {
     static const NcclLibrary& opened = *new NcclLibrary;  // never closed: CUDA ends at exit

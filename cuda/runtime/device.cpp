@@ -69,9 +69,9 @@ CudaDevice::CudaDevice(int index, std::optional<Precision> precision)
   NMT_CHECK(precision != Precision::int8, "int8 is for the CPU");
   std::string why;
   const int devices = count(why);
-  if (devices == 0) fail(ExitStatus::usage, "--device cuda: {}", why);
+  if (devices == 0) fail(ExitStatus::usage, "device=cuda: {}", why);
   if (index < 0 || index >= devices)
-    fail(ExitStatus::usage, "--device cuda:{}: there {} {} CUDA device{}, from 0 to {}", index,
+    fail(ExitStatus::usage, "device=cuda:{}: there {} {} CUDA device{}, from 0 to {}", index,
          devices == 1 ? "is" : "are", devices, devices == 1 ? "" : "s", devices - 1);
   State& s = *state_;
   s.index = index;

@@ -67,8 +67,8 @@ Graphs::~Graphs() {
 
 GraphCounts Graphs::counts() const {
   GraphCounts counts = counts_;
-  counts.held = room_.graphs();
-  counts.nodes = room_.calls();
+  counts.held = budget_.graphs();
+  counts.nodes = budget_.calls();
   return counts;
 }
 
@@ -82,16 +82,16 @@ bool Graphs::release() {
   any = any || !retired_.empty() || !spare_.empty();
   collect(true);
   if (!spare_.empty() && state_.before_free) state_.before_free();
-  for (const auto& [room, memory] : spare_) cudaFree(memory);  // unchecked
+  for (const auto& [bytes, memory] : spare_) cudaFree(memory);  // unchecked
   spare_.clear();
   return any;
 }
 
 void Graphs::forget(Entry& entry) {
   forget_parts(entry);
-  if (entry.staged) retire({}, entry.staged, entry.room);
+  if (entry.staged) retire({}, entry.staged, entry.staged_bytes);
   Entry kept;
-  static_cast<GraphRoom::Key&>(kept) = entry;
+  static_cast<GraphBudget::Key&>(kept) = entry;
   kept.unfit = entry.unfit;
   kept.seen = entry.seen;
   kept.misfits = entry.misfits;
@@ -101,7 +101,7 @@ void Graphs::forget(Entry& entry) {
 }
 
 void Graphs::forget_parts(Entry& entry) {
-  room_.remove(entry);
+  budget_.remove(entry);
   for (Part& part : entry.parts)
     if (part.graph) cudaGraphDestroy(std::exchange(part.graph, nullptr));  // unchecked
   if (!entry.parts.empty()) retire(std::exchange(entry.parts, {}), nullptr, 0);
@@ -109,7 +109,7 @@ void Graphs::forget_parts(Entry& entry) {
 
 // A launch may still be running: destroyed when it is over, without a wait. Errors are ignored: the
 // graph is gone either way.
-void Graphs::retire(std::vector<Part> parts, char* staged, std::size_t room) {
+void Graphs::retire(std::vector<Part> parts, char* staged, std::size_t staged_bytes) {
   cudaEvent_t done = nullptr;
   const Branch& branch = state_.branch;
   const cudaStream_t stream = branch.current ? branch.stream : state_.stream;  // of all launches
@@ -118,7 +118,7 @@ void Graphs::retire(std::vector<Part> parts, char* staged, std::size_t room) {
     cudaGetLastError();
     cudaDeviceSynchronize();  // unchecked
   }
-  retired_.push_back({done, std::move(parts), staged, room});
+  retired_.push_back({done, std::move(parts), staged, staged_bytes});
 }
 
 // Destroys what no launch uses any more; `wait`: all that is retired.
@@ -138,7 +138,7 @@ void Graphs::collect(bool wait) {
     }
     for (const Part& part : old.parts)
       if (part.exec) cudaGraphExecDestroy(part.exec);  // unchecked
-    if (old.staged) spare_.emplace(old.room, old.staged);
+    if (old.staged) spare_.emplace(old.staged_bytes, old.staged);
     return true;
   });
 }
@@ -147,22 +147,22 @@ void Graphs::collect(bool wait) {
 bool Graphs::reserve(Entry& entry, std::size_t bytes) {
   const auto found = spare_.lower_bound(bytes);
   if (found != spare_.end() && found->first <= 4 * bytes) {
-    std::tie(entry.room, entry.staged) = *found;
+    std::tie(entry.staged_bytes, entry.staged) = *found;
     spare_.erase(found);
     return true;
   }
   void* data = nullptr;
   if (is_out_of_memory(cudaMalloc(&data, bytes))) return false;
   entry.staged = static_cast<char*>(data);
-  entry.room = bytes;
+  entry.staged_bytes = bytes;
   return true;
 }
 
 // Whether the entry may have a graph of so many calls.
 bool Graphs::admits(const Entry& entry, std::int64_t calls) {
   collect(false);
-  return room_.admits(entry, calls, state_.max_graph_calls,
-                      [this](GraphRoom::Key& other) { forget(static_cast<Entry&>(other)); });
+  return budget_.admits(entry, calls, state_.max_graph_calls,
+                        [this](GraphBudget::Key& other) { forget(static_cast<Entry&>(other)); });
 }
 
 void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
@@ -177,7 +177,7 @@ void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void(
     found = entries_.emplace(std::move(name), Entry{}).first;
   }
   Entry& entry = found->second;
-  room_.use(entry);
+  budget_.use(entry);
   if (entry.unfit || !entry.seen) return do_plainly(entry, work);
   if (entry.has_graph()) {
     if (compare(entry, work)) return;
@@ -216,7 +216,7 @@ void Graphs::do_plainly(Entry& entry, const std::function<void()>& work) {
 }
 
 bool Graphs::compare(Entry& entry, const std::function<void()>& work) {
-  values_.resize(entry.room);
+  values_.resize(entry.staged_bytes);
   if (!run(Mode::comparing, entry, work)) return false;
   entry.misfits = 0;  // it fits, also if work between graphs ends it now
   if (!start(entry)) return false;
@@ -225,11 +225,11 @@ bool Graphs::compare(Entry& entry, const std::function<void()>& work) {
 }
 
 bool Graphs::capture(Entry& entry, const std::function<void()>& work) {
-  if (entry.uploads > entry.room) {
+  if (entry.uploads > entry.staged_bytes) {
     forget(entry);  // its graph reads the old memory
     if (!reserve(entry, entry.uploads)) return false;
   }
-  values_.resize(entry.room);
+  values_.resize(entry.staged_bytes);
   return run(Mode::capturing, entry, work) && take(entry) && start(entry);
 }
 
@@ -257,7 +257,7 @@ bool Graphs::take(Entry& entry) {
     }
     check(status, call);
   }
-  room_.add(entry, static_cast<std::int64_t>(entry.notes.calls.size()));
+  budget_.add(entry, static_cast<std::int64_t>(entry.notes.calls.size()));
   ++counts_.recorded;
   return true;
 }

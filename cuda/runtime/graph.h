@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/runtime/graph_room.h"
+#include "cuda/runtime/graph_budget.h"
 #include "cuda/runtime/state.h"
 
 #include <cstddef>
@@ -85,7 +85,7 @@ class Graphs {
     cudaGraph_t graph = nullptr;  // its nodes are those of the notes
     cudaGraphExec_t exec = nullptr;
   };
-  struct Entry : GraphRoom::Key {
+  struct Entry : GraphBudget::Key {
     bool unfit = false, seen = false;
     int misfits = 0;          // in a row
     std::int64_t calls = 0;   // that the work makes
@@ -93,7 +93,7 @@ class Graphs {
     Notes notes;
     std::vector<Part> parts;  // can be launched if the key has a graph
     char* staged = nullptr;   // device memory from which the graphs read them
-    std::size_t room = 0;
+    std::size_t staged_bytes = 0;
   };
   class Pass;
 
@@ -102,7 +102,7 @@ class Graphs {
     cudaEvent_t done;
     std::vector<Part> parts;  // without their graphs
     char* staged;
-    std::size_t room;
+    std::size_t staged_bytes;
   };
 
   void run_between(const std::function<void()>& work);
@@ -119,7 +119,7 @@ class Graphs {
   void drop();
   void forget(Entry& entry);
   void forget_parts(Entry& entry);
-  void retire(std::vector<Part> parts, char* staged, std::size_t room);
+  void retire(std::vector<Part> parts, char* staged, std::size_t staged_bytes);
   void collect(bool wait);
   bool reserve(Entry& entry, std::size_t bytes);
   bool admits(const Entry& entry, std::int64_t calls);
@@ -130,7 +130,7 @@ class Graphs {
   CudaDevice& device_;
   CudaDevice::State& state_;
   std::map<std::vector<std::int64_t>, Entry> entries_;
-  GraphRoom room_;
+  GraphBudget budget_;
   std::vector<Retired> retired_;
   std::multimap<std::size_t, char*> spare_;  // memory for host values that no graph reads
   GraphCounts counts_;

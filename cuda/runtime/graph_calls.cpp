@@ -171,7 +171,7 @@ bool Graphs::upload(void* device, const void* host, std::size_t bytes) {
     ++at_;
     return true;
   }
-  if (mode_ != Mode::dropped && staged_ > entry_->room) {
+  if (mode_ != Mode::dropped && staged_ > entry_->staged_bytes) {
     if (mode_ == Mode::capturing) entry_->seen = false;  // measures its uploads again
     drop();
   }

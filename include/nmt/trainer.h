@@ -42,8 +42,10 @@ struct TrainProgress {
   std::int64_t updates = 0;
   std::int64_t target_tokens = 0;  ///< trained on, </s> included
   double epochs = 0;               ///< with the fraction of the present one
-  double loss = 0;                 ///< label-smoothed, nats per target token, since the last report
-  double perplexity = 0;           ///< exp of the cross-entropy per target token, since then
+  /// Label-smoothed cross-entropy minus the entropy of the smoothed labels, in nats per target
+  /// token, since the last report; 0 is the best that a model can reach.
+  double loss = 0;
+  double perplexity = 0;  ///< exp of the cross-entropy per target token, since then
   double learn_rate = 0;
   double target_tokens_per_second = 0;
   double seconds = 0;                  ///< wall time over all runs

@@ -16,7 +16,7 @@ namespace nmt {
 struct TranslatorOptions {
   int beam_size = 4;             ///< 1: greedy search
   double length_penalty = 0.6;   ///< A in score / ((5 + length) / 6)^A (Wu et al. 2016)
-  double normalize = 0;          ///< A in score / length^A, replaces the length penalty; 0: off
+  double normalize = 0;          ///< A in score / length^A, excludes length_penalty; 0: off
   double coverage_penalty = 0;   ///< beta of Wu et al. 2016; 0: off
   double max_length_factor = 3;  ///< longest output = factor * source tokens + 10
   int max_length = 1000;         ///< source tokens; longer lines are cropped with a warning
@@ -54,8 +54,9 @@ struct Attention {
   std::vector<float> weights;  ///< row by row; each row sums to 1
 };
 
-/// Returns true to stop a call. It is called after each batch, by one thread at a time, but not
-/// always by the thread of the call; it must not use the object.
+/// Returns true to stop a call. It is called before the first batch of a window and after each
+/// batch, and every 50 ms while another call runs, by one thread at a time, but not always by the
+/// thread of the call; it must not use the object.
 using ShouldStop = std::function<bool()>;
 
 /// The translation of one line.

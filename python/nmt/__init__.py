@@ -20,7 +20,7 @@ from .translator import Translator
 __version__ = version()
 
 set_log_level = one_line(_nmt.set_log_level)
-for _name in ("encode", "encode_as_pieces", "decode", "piece", "save"):
+for _name in ("encode", "encode_as_pieces", "decode", "piece", "save", "copy"):
     setattr(Vocabulary, _name, one_line(getattr(Vocabulary, _name)))
 setattr(Vocabulary, "train", staticmethod(one_line(Vocabulary.train)))
 

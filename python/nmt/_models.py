@@ -13,9 +13,9 @@ from concurrent.futures import TimeoutError as WaitTimeout
 from typing import Any, Generic, TypeVar, Union
 
 from . import _nmt
-from ._options import (check_text, chosen, integer, invalid, items_of, number, paths_of,
+from ._options import (check_text, chosen, integer, invalid, items_of, number, path_of, paths_of,
                        settings_of)
-from .errors import NotFoundError, UsageError
+from .errors import NotFoundError, StoppedError, UsageError
 
 Path = Union[str, "os.PathLike[str]"]
 Made = TypeVar("Made")
@@ -71,12 +71,15 @@ class AsyncResult(Generic[Result]):
             if self._call.done():
                 raise
             raise TimeoutError from None  # another class before Python 3.11
+        except CancelledError:
+            raise StoppedError("stopped by the caller") from None
         except KeyboardInterrupt:
             self._stop.set()
             raise
 
     def cancel(self) -> None:
-        """Stops the whole call; its results raise StoppedError or CancelledError."""
+        """Stops the whole call after the current batch. Unless it has ended by then, its results
+        raise StoppedError."""
         self._stop.set()
         self._call.cancel()
 
@@ -149,10 +152,12 @@ def loading_settings(device: str, device_index: int | None, compute_type: str, i
     settings = settings_of({"device": device, **options})
     # Calls with other parameters read them again, perhaps in another directory.
     if settings.get("glossary"):
-        settings["glossary"] = os.path.abspath(settings["glossary"])
+        settings["glossary"] = path_of("glossary", os.path.abspath(settings["glossary"]))
     if (words := settings.get("shortlist", "off").split()) not in ([], ["off"]):
         path, *numbers = words
-        settings["shortlist"] = " ".join([os.path.abspath(path), *numbers])
+        path = path_of("shortlist", os.path.abspath(path))
+        # Separated by NUL, since the current directory may contain spaces.
+        settings["shortlist"] = "\0".join([path, *numbers])
     inter_threads = integer("inter_threads", inter_threads, 0, 0)
     intra_threads = integer("intra_threads", intra_threads, 0, 0)
     named = {"precision": ("compute_type", chosen("compute_type", compute_type, COMPUTE_TYPES),
@@ -168,40 +173,65 @@ def loading_settings(device: str, device_index: int | None, compute_type: str, i
     return settings
 
 
+def replaced(settings: dict[str, str], changes: dict[str, str]) -> dict[str, str]:
+    """The options of a call: those of the constructor with its changes. Of `normalize` and the
+    length penalty, which exclude each other, that of the call replaces that of the constructor."""
+    result = {**settings, **changes}
+    for name, other in (("normalize", "length-penalty"), ("length-penalty", "normalize")):
+        if float(changes.get(name, 0)) > 0 and other not in changes:
+            result.pop(other, None)
+    return result
+
+
 class Background:
     """Runs calls one after another in a thread of its own. It is a daemon thread, so that the end
-    of the program stops its calls instead of waiting for all of them."""
+    of the program stops its calls instead of waiting for all of them. A signal handler may call any
+    method while the thread that it interrupts is in one."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._calls: Calls | None = None
         BACKGROUNDS.add(self)
 
     def forget_thread(self) -> None:
         """In the child of a fork, which has no other threads than its own."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._calls = None
+
+    def _new_thread(self) -> Calls:
+        calls: Calls = queue.SimpleQueue()
+        try:
+            threading.Thread(target=run_calls, args=(calls,), name=self._name, daemon=True).start()
+        except BaseException:
+            calls.put(None)  # the exception may be that of a signal handler, and the thread run
+            raise
+        weakref.finalize(self, calls.put, None).atexit = False
+        return calls
 
     def _start(self, compute: Callable[[_nmt.Stop], list[Result]]) -> tuple[
             Future[list[Result]], _nmt.Stop]:
         call: Future[list[Result]] = Future()
         stop = _nmt.Stop()
+        item = call, compute, stop
         with self._lock:
-            if self._calls is None:
-                self._calls = queue.SimpleQueue()
-                threading.Thread(target=run_calls, args=(self._calls,), name=self._name,
-                                 daemon=True).start()
-                weakref.finalize(self, self._calls.put, None).atexit = False
-            self._calls.put((call, compute, stop))
+            if self._calls is not None:
+                self._calls.put(item)
+            else:
+                calls = self._new_thread()
+                calls.put(item)
+                # That of a call of a signal handler, which has interrupted the lines above.
+                other, self._calls = self._calls, calls
+                if other is not None:
+                    other.put(None)
         return call, stop
 
     def close(self) -> None:
         """Ends the thread after the calls so far."""
         with self._lock:
-            if self._calls is not None:
-                self._calls.put(None)
-                self._calls = None
+            calls, self._calls = self._calls, None
+            if calls is not None:
+                calls.put(None)
 
     def submit(self, compute: Callable[[_nmt.Stop], list[Result]],
                count: int) -> list[AsyncResult[Result]]:

@@ -162,10 +162,11 @@ def settings_of(options: Mapping[str, Any]) -> dict[str, str]:
     for name, value in options.items():
         if value is None:
             continue
-        option = name.replace("_", "-")
+        option = path_of("option", name).replace("_", "-")
         option = OTHER_NAMES.get(option, option)
         if option in settings:
-            raise UsageError(f"{name}: another name of {option.replace('-', '_')}; give one of them")
+            raise UsageError(f"{name}: another name of {option.replace('-', '_')}; "
+                             "give one of them")
         settings[option] = setting_of(name, option, value)
     return settings
 
@@ -187,6 +188,8 @@ def one_line(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
             for text in value if isinstance(value, (list, tuple)) else [value]:
                 if isinstance(text, str):
                     check_text(function.__name__, text)
+                elif isinstance(text, int) and not -2**63 <= text < 2**63:
+                    raise invalid(function.__name__, text, "an integer of at most 64 bits")
         raise TypeError(f"{function.__name__}: arguments of the types {given}; expected {expected}")
 
     return call
@@ -197,5 +200,5 @@ def refuse(call: str, given: Mapping[str, Any], neutral: Mapping[str, Any]) -> N
     for name, value in given.items():
         if name not in neutral:
             raise TypeError(f"{call}() got an unexpected keyword argument '{name}'")
-        if plain(value) != neutral[name]:
+        if value is not None and plain(value) != neutral[name]:
             raise UsageError(f"{call}: {name} is not supported")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Union, overload
 
 from . import _nmt
-from ._models import AsyncResult, Background, Models, as_lines, call_settings, opened
+from ._models import (AsyncResult, Background, Models, as_lines, call_settings, opened,
+                      replaced)
 from ._options import flag, items_of, refuse
 from .errors import DataError
+from .parameters import ScoringParameters
 from .results import ScoringResult
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Targets of one source.
 Candidates = Union["list[str]", "tuple[str, ...]"]
@@ -57,12 +62,13 @@ class Scoring:
                                  coverage_penalty=coverage_penalty)
         attention = flag("score_batch: return_attention", return_attention)
         scorer = models.variant(settings, attention, partial(
-            _nmt.Scorer, models.native, {**self._settings, **settings}, attention))
+            _nmt.Scorer, models.native, replaced(self._settings, settings), attention))
         in_pieces = self._settings.get("no-spm-encode", "").lower() in ("true", "yes", "on")
         vocabulary = None if in_pieces else models.target_vocabulary.value()
 
         def compute(stop: _nmt.Stop | None) -> Any:
-            results = [[ScoringResult(score, vocabulary, text) for score, text in zip(scores, texts)]
+            results = [[ScoringResult(score, vocabulary, text)
+                        for score, text in zip(scores, texts)]
                        for scores, texts in zip(scorer.score(sources, lists, stop), lists)]
             return [result[0] for result in results] if one_each else results
 
@@ -78,3 +84,43 @@ class Scoring:
     async def call_async(self, source: Iterable[str], target: Targets,
                          parameters: dict[str, Any]) -> Any:
         return await self._background.run(self.prepare(source, target, **parameters)[0])
+
+
+class BatchScoring:
+    """What translators and scorers share: score_batch."""
+
+    _scoring: Scoring
+
+    @overload
+    def score_batch(self, source: Iterable[str], target: Iterable[str], *,
+                    asynchronous: Literal[False] = False,
+                    **parameters: Unpack[ScoringParameters]) -> list[ScoringResult]: ...
+
+    @overload
+    def score_batch(self, source: Iterable[str], target: Iterable[Candidates], *,
+                    asynchronous: Literal[False] = False,
+                    **parameters: Unpack[ScoringParameters]) -> list[list[ScoringResult]]: ...
+
+    @overload
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: Literal[True],
+                    **parameters: Unpack[ScoringParameters]) -> list[AsyncResult[Any]]: ...
+
+    @overload
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool,
+                    **parameters: Unpack[ScoringParameters]) -> list[Any]: ...
+
+    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool = False,
+                    **parameters: Unpack[ScoringParameters]) -> Any:
+        """Scores target[i] given source[i]. A target may be a list of candidates (an n-best list);
+        its result is then a list.
+
+        max_batch_size: pairs per batch. return_attention: fill ScoringResult.attention. alignment:
+        "word" or "subword". length_penalty, normalize, coverage_penalty: as nmt-score.
+        asynchronous: returns a list of AsyncResult at once.
+        """
+        return self._scoring.call(source, target, asynchronous, dict(parameters))
+
+    async def score_batch_async(self, source: Iterable[str], target: Targets,
+                                **parameters: Unpack[ScoringParameters]) -> Any:
+        """score_batch for asyncio."""
+        return await self._scoring.call_async(source, target, dict(parameters))

@@ -39,7 +39,8 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class StoppedError(Error):
-    """The call was stopped by another thread, or its awaiting task was canceled."""
+    """The call was stopped: by AsyncResult.cancel(), by Ctrl-C in AsyncResult.result(), or by the
+    end of Python."""
 
     status = 130
 

@@ -34,7 +34,8 @@ class TranslationResult:
     @property
     def attention(self) -> list[NDArray[np.float32]]:
         """Weights [target subwords + 1, source subwords + 1], where the last are those of </s>;
-        empty without return_attention."""
+        empty without return_attention. Columns of context sentences, each with its </s>, come
+        before those of the line."""
         return [each.attention for each in self._native] if self._attention else []
 
     @property

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from ._models import AsyncResult, Background, Path, load, loading_settings
-from ._scoring import LOADING, Candidates, Scoring, Targets
-from .parameters import ScoringParameters
-from .results import ScoringResult
+from ._models import Background, Path, load, loading_settings
+from ._scoring import LOADING, BatchScoring, Scoring
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
 
-class Scorer:
+class Scorer(BatchScoring):
     """Scores targets given their sources by forced decoding, as nmt-score does.
 
     model, device, device_index, compute_type, inter_threads, intra_threads: as Translator.
@@ -40,37 +38,3 @@ class Scorer:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
-
-    @overload
-    def score_batch(self, source: Iterable[str], target: Iterable[str], *,
-                    asynchronous: Literal[False] = False,
-                    **parameters: Unpack[ScoringParameters]) -> list[ScoringResult]: ...
-
-    @overload
-    def score_batch(self, source: Iterable[str], target: Iterable[Candidates], *,
-                    asynchronous: Literal[False] = False,
-                    **parameters: Unpack[ScoringParameters]) -> list[list[ScoringResult]]: ...
-
-    @overload
-    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: Literal[True],
-                    **parameters: Unpack[ScoringParameters]) -> list[AsyncResult[Any]]: ...
-
-    @overload
-    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool,
-                    **parameters: Unpack[ScoringParameters]) -> list[Any]: ...
-
-    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool = False,
-                    **parameters: Unpack[ScoringParameters]) -> Any:
-        """Scores target[i] given source[i]. A target may be a list of candidates (an n-best list);
-        its result is then a list.
-
-        max_batch_size: pairs per batch. return_attention: fill ScoringResult.attention. alignment:
-        "word" or "subword". length_penalty, normalize, coverage_penalty: as nmt-score.
-        asynchronous: returns a list of AsyncResult at once.
-        """
-        return self._scoring.call(source, target, asynchronous, dict(parameters))
-
-    async def score_batch_async(self, source: Iterable[str], target: Targets,
-                                **parameters: Unpack[ScoringParameters]) -> Any:
-        """score_batch for asyncio."""
-        return await self._scoring.call_async(source, target, dict(parameters))

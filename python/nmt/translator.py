@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _nmt
 from ._models import (AsyncResult, Background, Models, Path, as_lines, call_settings, load,
-                      loading_settings, opened)
+                      loading_settings, opened, replaced)
 from ._options import flag, integer, items_of, path_of, refuse, settings_of
-from ._scoring import LOADING, Candidates, Scoring, Targets
+from ._scoring import LOADING, BatchScoring, Scoring
 from .errors import UsageError
-from .parameters import ScoringParameters, SearchParameters, StreamParameters
-from .results import ExecutionStats, ScoringResult, TranslationResult
+from .parameters import SearchParameters, StreamParameters
+from .results import ExecutionStats, TranslationResult
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -29,9 +29,15 @@ UNSUPPORTED = {
     "min_alternative_expansion_prob": 0, "sampling_topk": 1, "sampling_topp": 1,
     "sampling_temperature": 1, "replace_unknowns": False, "callback": None,
 }
+#: The same for translate_file, with parameters of translate_batch that it does not have.
+UNSUPPORTED_FOR_FILES = {
+    "return_scores": False, "return_attention": False, "asynchronous": False, "target_path": None,
+    "read_batch_size": 0, "with_scores": False, "source_tokenize_fn": None,
+    "target_tokenize_fn": None, "target_detokenize_fn": None,
+}
 
 
-class Translator:
+class Translator(BatchScoring):
     """Translates raw text with a model directory, or with several as an ensemble. Translations are
     those of nmt-translate.
 
@@ -109,8 +115,8 @@ class Translator:
         length_penalty, normalize, coverage_penalty: as nmt-translate. disable_unk: False lets
         outputs contain <unk>. max_decoding_length: longest output in tokens; by default
         max_length_factor * source tokens + max_length_offset. return_scores, return_attention: fill
-        these members of the results. alignment: "word" or "subword". asynchronous: returns a list of
-        AsyncResult at once.
+        these members of the results. alignment: "word" or "subword". asynchronous: returns a list
+        of AsyncResult at once.
 
         None leaves the value of the constructor. Ctrl-C stops the call after the current batch.
         """
@@ -119,8 +125,9 @@ class Translator:
             return self._background.submit(compute, count)
         return compute(None)
 
-    async def translate_batch_async(self, source: Iterable[str],
-                                    **parameters: Unpack[SearchParameters]) -> list[TranslationResult]:
+    async def translate_batch_async(
+            self, source: Iterable[str],
+            **parameters: Unpack[SearchParameters]) -> list[TranslationResult]:
         """translate_batch for asyncio."""
         return await self._background.run(
             self._prepare("translate_batch_async", source, **parameters)[0])
@@ -128,9 +135,9 @@ class Translator:
     def translate_iterable(self, source: Iterable[str], max_batch_size: int | None = None,
                            **parameters: Unpack[StreamParameters]) -> Iterator[TranslationResult]:
         """Translates a stream of lines of any length, 100 batches at a time. The stream is one
-        text: context sentences may be lines of an earlier window. A line may end with its line
-        end, as those of an open file do. max_batch_size: None or 0 is that of the constructor, or 64. TypeError: a single
-        string."""
+        text: context sentences may be lines of an earlier window. A line may end with its line end,
+        as those of an open file do. max_batch_size: None or 0 is that of the constructor, or 64.
+        TypeError: a single string."""
         lines = iter(items_of("source", source, "an iterable of str"))
         size = (integer("translate_iterable: max_batch_size", max_batch_size, 0, 0, 100_000)
                 or int(self._settings.get("mini-batch", 64)))
@@ -157,10 +164,8 @@ class Translator:
 
         Parameters as translate_batch, without return_scores and return_attention.
         """
-        for name in ("return_scores", "return_attention", "asynchronous"):
-            if parameters.get(name):
-                raise UsageError(f"translate_file: {name} is not supported")
-            parameters.pop(name, None)
+        refuse("translate_file", {name: parameters.pop(name) for name in UNSUPPORTED_FOR_FILES
+                                  if name in parameters}, UNSUPPORTED_FOR_FILES)
         paths = path_of("source_path", source_path), path_of("output_path", output_path)
         native, count, _, _ = self._search("translate_file", **parameters)
         beam = parameters.get("beam_size") or int(self._settings.get("beam-size", 4))
@@ -170,34 +175,6 @@ class Translator:
         start = time.monotonic()
         lines = native.translate_file(*paths)
         return ExecutionStats(lines, 1000 * (time.monotonic() - start))
-
-    @overload
-    def score_batch(self, source: Iterable[str], target: Iterable[str], *,
-                    asynchronous: Literal[False] = False,
-                    **parameters: Unpack[ScoringParameters]) -> list[ScoringResult]: ...
-
-    @overload
-    def score_batch(self, source: Iterable[str], target: Iterable[Candidates], *,
-                    asynchronous: Literal[False] = False,
-                    **parameters: Unpack[ScoringParameters]) -> list[list[ScoringResult]]: ...
-
-    @overload
-    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: Literal[True],
-                    **parameters: Unpack[ScoringParameters]) -> list[AsyncResult[Any]]: ...
-
-    @overload
-    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool,
-                    **parameters: Unpack[ScoringParameters]) -> list[Any]: ...
-
-    def score_batch(self, source: Iterable[str], target: Targets, *, asynchronous: bool = False,
-                    **parameters: Unpack[ScoringParameters]) -> Any:
-        """As Scorer.score_batch, with the loaded models."""
-        return self._scoring.call(source, target, asynchronous, dict(parameters))
-
-    async def score_batch_async(self, source: Iterable[str], target: Targets,
-                                **parameters: Unpack[ScoringParameters]) -> Any:
-        """score_batch for asyncio."""
-        return await self._scoring.call_async(source, target, dict(parameters))
 
     def _prepare(self, call: str, source: Iterable[str], **parameters: Any) -> tuple[
             Callable[[_nmt.Stop | None], list[TranslationResult]], int]:
@@ -241,5 +218,5 @@ class Translator:
         native = models.native
         if changes or attention:
             native = models.variant(changes, attention, partial(
-                native.with_settings, {**self._settings, **changes}, attention))
+                native.with_settings, replaced(self._settings, changes), attention))
         return native, count, scores, attention

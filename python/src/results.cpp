@@ -83,6 +83,10 @@ void pickle(nb::class_<Result>& type) {
       .def("__setstate__", [](Result& self, const State& from) { restore(self, from); });
 }
 
+constexpr const char* attention_help =
+    "Weights [target subwords + 1, source subwords + 1]; the last ones are </s>. Columns of "
+    "context sentences, each with its </s>, come before those of the line.";
+
 }  // namespace
 
 void bind_results(nb::module_& module) {
@@ -98,8 +102,7 @@ void bind_results(nb::module_& module) {
           "Pairs of source and target positions, sorted by source.")
       .def_prop_ro(
           "attention", [](const Translation& self) { return matrix(self.attention); },
-          nb::rv_policy::automatic,
-          "Weights [target subwords + 1, source subwords + 1]; the last ones are </s>.");
+          nb::rv_policy::automatic, attention_help);
   nb::class_<PairProbability> pair(module, "PairScore", "The score of a target given its source.");
   pickle<PairProbability, PairState>(pair);
   pair.def_ro("log_prob", &PairProbability::log_prob, "Natural logarithm, </s> included.")
@@ -114,8 +117,7 @@ void bind_results(nb::module_& module) {
           "Pairs of source and target positions, sorted by source.")
       .def_prop_ro(
           "attention", [](const PairProbability& self) { return matrix(self.attention); },
-          nb::rv_policy::automatic,
-          "Weights [target subwords + 1, source subwords + 1]; the last ones are </s>.");
+          nb::rv_policy::automatic, attention_help);
 }
 
 }  // namespace nmt::python

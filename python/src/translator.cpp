@@ -1,6 +1,9 @@
 #include "bindings.h"
 #include "interruptible.h"
 
+#include <sstream>
+#include <utility>
+
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -11,10 +14,16 @@ namespace nb = nanobind;
 namespace nmt::python {
 namespace {
 
-TranslatorOptions options_of(const Settings& settings, bool attention) {
+/// `settings`: NUL separates the words of a shortlist, whose file may have spaces in its name.
+TranslatorOptions options_of(Settings settings, bool attention) {
   TranslatorOptions options;
   options.attention = attention;
-  options.settings = settings;
+  if (const auto shortlist = settings.extract("shortlist"); !shortlist.empty()) {
+    std::istringstream words(shortlist.mapped());
+    for (std::string word; std::getline(words, word, '\0');) options.shortlist.push_back(word);
+    if (options.shortlist.empty()) options.shortlist.emplace_back();
+  }
+  options.settings = std::move(settings);
   return options;
 }
 

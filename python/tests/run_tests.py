@@ -17,8 +17,8 @@ def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     made = subprocess.run([ROOT / "scripts/dev/python_venv.sh"], capture_output=True, text=True)
     if made.returncode != 0:
-        print("skipped: PyPI cannot be reached:", made.stderr.strip())
-        return 77
+        print(made.stderr.strip())
+        return 77 if "pip could not install" in made.stderr else 1
     with tempfile.TemporaryDirectory() as folder:
         prefix = pathlib.Path(folder) / "prefix"
         for component in ("libraries", "python"):

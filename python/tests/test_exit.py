@@ -76,7 +76,8 @@ def run(script, *arguments):
                          ids=["translate", "train", "blocked callback", "server"])
 def test_the_end_of_python_stops_calls_of_daemon_threads(model, corpus, tmp_path, script):
     begin = time.monotonic()
-    done = run(script, model, corpus / "train.en", corpus / "train.de", tmp_path / "model", TRAINING)
+    done = run(script, model, corpus / "train.en", corpus / "train.de",
+               tmp_path / "model", TRAINING)
     assert done.returncode == 0, done.stderr
     assert "terminate" not in done.stderr and "leaked" not in done.stderr, done.stderr
     assert time.monotonic() - begin < 60

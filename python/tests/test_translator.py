@@ -1,8 +1,10 @@
 import asyncio
 import decimal
 import itertools
+import os
 import pathlib
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,6 +122,20 @@ def test_parameters_of_a_call(translator, model, lines, parameters, options):
     assert texts(results) == expected.splitlines()
     if "max_decoding_length" in parameters:
         assert max(len(result.tokens[0]) for result in results) == 3
+
+
+@pytest.mark.parametrize("own, of_call", [({"length_penalty": 1}, {"normalize": 0.8}),
+                                          ({"normalize": 0.8}, {"length_penalty": 1})])
+def test_the_penalty_of_a_call_replaces_that_of_the_constructor(model, lines, own, of_call):
+    def scores(own, of_call):
+        translator, scorer = nmt.Translator(model, **own), nmt.Scorer(model, **own)
+        return ([each.scores[0] for each in translator.translate_batch(
+            lines[:3], return_scores=True, **of_call)],
+                [each.score for each in scorer.score_batch(lines[:3], lines[:3], **of_call)])
+
+    assert scores(own, of_call) == scores({}, of_call) != scores(own, {})
+    with pytest.raises(nmt.UsageError, match="exclude each other"):
+        nmt.Translator(model).translate_batch(["a"], **own, **of_call)
 
 
 def test_options_of_the_constructor(model, lines):
@@ -311,18 +327,64 @@ def test_asynchronous_calls(translator, lines):
 
 def test_a_canceled_call_stops(translator, lines):
     results = translator.translate_batch(lines * 500, asynchronous=True, max_batch_size=4)
-    while not results[0]._call.running():  # a call that has not begun ends with CancelledError
+    waiting = translator.translate_batch(lines, asynchronous=True)
+    while not results[0]._call.running():
         time.sleep(0.01)
-    results[0].cancel()
-    with pytest.raises(nmt.StoppedError):
-        results[0].result(20)
+    for calls in waiting, results:
+        calls[0].cancel()
+        with pytest.raises(nmt.StoppedError, match="^stopped by the caller$"):
+            calls[0].result(20)
 
     async def too_slow():
         await asyncio.wait_for(translator.translate_batch_async(lines * 500), 0.05)
 
-    with pytest.raises(asyncio.TimeoutError):
-        asyncio.run(too_slow())
+    async def canceled():
+        task = asyncio.create_task(translator.translate_batch_async(lines * 500))
+        asyncio.get_running_loop().call_later(0.05, task.cancel)
+        await task
+
+    for call, error in (too_slow, asyncio.TimeoutError), (canceled, asyncio.CancelledError):
+        with pytest.raises(error):
+            asyncio.run(call())
     assert len(translator.translate_batch(lines)) == len(lines)
+
+
+def test_calls_after_a_thread_that_could_not_start(model, monkeypatch):
+    translator, start = nmt.Translator(model), threading.Thread.start
+
+    def refuse(thread):
+        monkeypatch.setattr(threading.Thread, "start", start)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        translator.translate_batch(["a"], asynchronous=True)
+    assert translator.translate_batch(["a"], asynchronous=True)[0].result(60).hypotheses
+
+
+HANDLER = """
+import nmt, os, signal, sys, threading
+translator = nmt.Translator(sys.argv[1])
+calls, start = [], threading.Thread.start
+def call():
+    calls.append(translator.translate_batch(["a"], asynchronous=True)[0])
+def interrupted(thread):
+    threading.Thread.start = start
+    os.kill(os.getpid(), signal.SIGUSR1)
+    start(thread)
+signal.signal(signal.SIGUSR1, lambda *_: call() if sys.argv[2] == "call" else translator.close())
+threading.Thread.start = interrupted
+call()
+print([each.result(60).hypotheses for each in calls] == [calls[0].result().hypotheses] * len(calls),
+      len(calls))
+"""
+
+
+@pytest.mark.parametrize("what, calls", [("call", 2), ("close", 1)])
+def test_signal_handlers_that_interrupt_an_asynchronous_call(model, what, calls):
+    done = subprocess.run([sys.executable, "-c", HANDLER, model, what], capture_output=True,
+                          text=True, timeout=60)
+    assert done.stdout == f"True {calls}\n", done.stderr
 
 
 def test_other_threads_run_meanwhile(translator, lines):
@@ -380,6 +442,16 @@ def test_files(translator, model, corpus, tmp_path):
     nmt.Translator(model, n_best=True, beam_size=2).translate_file(corpus / "test.en",
                                                                    tmp_path / "three")
     assert (tmp_path / "three").read_bytes() == (tmp_path / "two").read_bytes()
+    unsupported = {"target_path": None, "read_batch_size": 0, "with_scores": False,
+                   "source_tokenize_fn": None, "target_tokenize_fn": None,
+                   "target_detokenize_fn": None, "return_scores": False, "asynchronous": None}
+    translator.translate_file(corpus / "test.en", tmp_path / "four", beam_size=2, **unsupported)
+    assert (tmp_path / "four").read_bytes() == (tmp_path / "two").read_bytes()
+    for name in unsupported:
+        with pytest.raises(nmt.UsageError, match=f"^translate_file: {name} is not supported$"):
+            translator.translate_file(corpus / "test.en", tmp_path / "five", **{name: "x"})
+    with pytest.raises(TypeError, match="target_pth"):
+        translator.translate_file(corpus / "test.en", tmp_path / "five", target_pth=None)
 
 
 def test_errors(translator, model, tmp_path):
@@ -401,7 +473,7 @@ def test_errors(translator, model, tmp_path):
                              ({"max_decoding_length": -1}, "max_decoding_length=-1")):
         with pytest.raises(nmt.UsageError, match=name):
             translator.translate_batch(["a"], **parameters)
-    assert translator.translate_batch(["a"], repetition_penalty=1, sampling_topk=1)
+    assert translator.translate_batch(["a"], repetition_penalty=1, sampling_topk=1, patience=None)
     with pytest.raises(TypeError, match="beam_sise"):
         translator.translate_batch(["a"], beam_sise=1)
     with pytest.raises(nmt.DataError, match="line 2 contains a line feed"):
@@ -505,11 +577,47 @@ def test_options_with_lists(model, corpus):
     assert lists - {"model", "train-sets", "valid-sets", "vocabs"} == _options.LISTS
 
 
-def test_calls_do_not_depend_on_the_current_directory(model, lines, monkeypatch, tmp_path):
-    monkeypatch.chdir(model.parent)
-    own = nmt.Translator(model.name)
+def test_calls_do_not_depend_on_the_current_directory(model, corpus, lines, monkeypatch, tmp_path):
+    shutil.copytree(model, tmp_path / "copy", symlinks=True)
+    before = (tmp_path / "copy" / "config.json").read_bytes()
     monkeypatch.chdir(tmp_path)
+    own = nmt.Translator("copy")
+    monkeypatch.chdir("/")
     assert own.translate_batch(lines[:2], beam_size=2)
+    for parameters in {}, {"beam_size": 2}:
+        with pytest.raises(nmt.UsageError, match="config.json is a file of the model"):
+            own.translate_file(corpus / "test.en", tmp_path / "copy" / "config.json", **parameters)
+    assert (tmp_path / "copy" / "config.json").read_bytes() == before
+
+
+def test_files_in_a_directory_with_a_space(model, translator, lines, monkeypatch, tmp_path):
+    folder = tmp_path / "with a space"
+    folder.mkdir()
+    pieces = translator.target_vocabulary
+    for name in (tmp_path / "list", folder / "list"):
+        name.write_text("".join(f"{pieces.piece(each)} NULL 1\n" for each in range(3, 60)))
+    (folder / "glossary").write_text("house\tHaus\n")
+    outside = nmt.Translator(model, shortlist=[tmp_path / "list", 40])
+    expected = texts(outside.translate_batch(lines))
+    assert expected != texts(translator.translate_batch(lines))
+    monkeypatch.chdir(folder)
+    own = nmt.Translator(model, shortlist=["list", 40])
+    with_glossary = nmt.Translator(model, glossary="glossary")
+    monkeypatch.chdir(tmp_path)
+    assert texts(own.translate_batch(lines)) == expected
+    assert texts(own.translate_batch(lines, max_batch_size=3)) == expected
+    assert with_glossary.translate_batch(lines[:1], max_batch_size=3)
+
+
+def test_files_in_a_directory_that_is_not_utf8(model, monkeypatch, tmp_path):
+    folder = os.fsencode(tmp_path) + b"/\xe4"
+    os.mkdir(folder)
+    monkeypatch.chdir(os.fsdecode(folder))
+    for name in ("glossary", "shortlist"):
+        with pytest.raises(nmt.UsageError, match=f"^{name}=.*; expected a str .* surrogates$"):
+            nmt.Translator(model, **{name: "file"})
+    with pytest.raises(nmt.UsageError, match="^option=.*; expected a str .* surrogates$"):
+        nmt.Translator(model, **{"\udce4": 1})
 
 
 def test_ctrl_c_while_another_thread_translates(model, corpus, tmp_path):

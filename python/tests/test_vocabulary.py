@@ -40,16 +40,30 @@ def test_errors(tmp_path, translator):
     for call, name in ((lambda: vocabulary.encode(5), "encode"),
                        (lambda: vocabulary.decode("a"), "decode"),
                        (lambda: vocabulary.piece("a"), "piece"),
+                       (lambda: vocabulary.copy(1), "copy"),
                        (lambda: nmt.Vocabulary.train(5), "train")):
         with pytest.raises(TypeError, match=f"^{name}: arguments of the types .*; expected {name}"
                                             r"\(.*\) -> \S+$"):
             call()
-    with pytest.raises(nmt.Error, match="400000"):
-        translator.source_vocabulary.piece(400000)
-    for wrong in (5, None, "a\0b"):
-        for call in (nmt.Vocabulary, vocabulary.save):
+    for number in (400000, 2**40, -1):
+        for call in (vocabulary.piece, lambda number: vocabulary.decode([5, number])):
+            with pytest.raises(nmt.FailedError, match=f"id {number} is outside 0"):
+                call(number)
+    with pytest.raises(nmt.UsageError, match="size 2147483648: at most 2147483647 is possible"):
+        nmt.Vocabulary.train(["a"], size=2**31)
+    with pytest.raises(nmt.UsageError, match=f"^decode={2**70}; expected an integer of .* 64 bits"):
+        vocabulary.decode([5, 2**70])
+    for call in (nmt.Vocabulary, lambda: nmt.Vocabulary("a", "b"),
+                 lambda: nmt.Vocabulary(name="a")):
+        with pytest.raises(TypeError, match="^Vocabulary: .* arguments; expected path$"):
+            call()
+    for call in (nmt.Vocabulary, vocabulary.save, lambda path: nmt.Vocabulary(path=path)):
+        for wrong in (5, None):
             with pytest.raises(TypeError, match=f"^path: {type(wrong).__name__}; expected a str or "
-                                                "os.PathLike without NUL$"):
+                                                "os.PathLike$"):
+                call(wrong)
+        for wrong, shown in (("a\0b", r"'a\\x00b'"), ("\ud800", r"'\\ud800'")):
+            with pytest.raises(nmt.UsageError, match=f"^path={shown}; expected .* without NUL"):
                 call(wrong)
     for call in (lambda: vocabulary.encode("a \ud800"),
                  lambda: nmt.Vocabulary.train(["a", "\ud800"])):
@@ -66,5 +80,6 @@ def test_errors(tmp_path, translator):
 def test_training_is_quiet():
     script = ("import nmt; nmt.Vocabulary.train([f'word {i} of the text' for i in range(500)],"
               " size=9000)")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True,
+                          text=True, check=True)
     assert done.stderr == ""

@@ -34,19 +34,23 @@ def translate(options, *more):
         log.seek(0)
         messages = log.read().decode()
         if child.returncode:
-            arguments.fail(f"{PROGRAM.name}: status {child.returncode}: {arguments.reason(messages)}", arguments.FAILED)
+            arguments.fail(f"{PROGRAM.name}: status {child.returncode}: "
+                           f"{arguments.reason(messages)}", arguments.FAILED)
         speed = float(re.search(r"([\d.]+) sentences/s", messages).group(1))
         return out.read(), speed, usage.ru_maxrss / 1e3
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=arguments.folder, help="model directory")
     parser.add_argument("text", type=arguments.file, help="source text, one sentence per line")
     parser.add_argument("--beams", type=arguments.whole(), nargs="+", default=[4, 1])
-    parser.add_argument("--batches", type=arguments.whole(), nargs="+", default=[64, 1], help="sentences per batch")
+    parser.add_argument("--batches", type=arguments.whole(), nargs="+", default=[64, 1],
+                        help="sentences per batch")
     parser.add_argument("--precisions", nargs="+", default=["float32", "int8"])
-    parser.add_argument("--threads", type=arguments.whole(), default=len(os.sched_getaffinity(0)), help="threads in all (%(default)s)")
+    parser.add_argument("--threads", type=arguments.whole(), default=len(os.sched_getaffinity(0)),
+                        help="threads in all (%(default)s)")
     parser.add_argument("--rounds", type=arguments.whole(), default=3)
     options, options.more = parser.parse_known_args()
     arguments.need_programs(PROGRAM.parent, PROGRAM.name)
@@ -54,7 +58,8 @@ def main():
             "one per thread": ["--workers", options.threads, "--cpu-threads", 1],
             "auto": ["--cpu-threads", options.threads]}
     print(f"{options.threads} threads, sentences per second")
-    print("| precision | beam | batch | one worker | one per thread | ratio | auto | ratio | MB, one worker | MB, auto |")
+    print("| precision | beam | batch | one worker | one per thread | ratio | auto | ratio | MB, "
+          "one worker | MB, auto |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for precision in options.precisions:
         for beam in options.beams:
@@ -62,13 +67,16 @@ def main():
                 speeds, memory, outputs = {way: [] for way in ways}, {}, set()
                 for _ in range(options.rounds):
                     for way, choice in ways.items():
-                        out, speed, memory[way] = translate(options, "--precision", precision, "-b", beam, "--mini-batch", batch, *choice)
+                        out, speed, memory[way] = translate(options, "--precision", precision,
+                                                            "-b", beam,
+                                                            "--mini-batch", batch, *choice)
                         speeds[way].append(speed)
                         outputs.add(out)
                 if len(outputs) != 1:
                     sys.exit("the outputs differ")
                 one, each, auto = (statistics.median(speeds[way]) for way in ways)
-                print(f"| {precision} | {beam} | {batch} | {one:.0f} | {each:.0f} | {each / one:.2f} | {auto:.0f} | {auto / one:.2f} "
+                print(f"| {precision} | {beam} | {batch} | {one:.0f} | {each:.0f} | "
+                      f"{each / one:.2f} | {auto:.0f} | {auto / one:.2f} "
                       f"| {memory['one worker']:.1f} | {memory['auto']:.1f} |", flush=True)
 
 

@@ -35,7 +35,8 @@ class Check:
     def program(self, name):
         """The emulator's program, or that of the build."""
         emulated = self.emulated_bin / name
-        return emulated if self.options.emulated and emulated.exists() else self.build / "bin" / name
+        return (emulated if self.options.emulated and emulated.exists()
+                else self.build / "bin" / name)
 
     def tool(self, name):
         """ncu or compute-sanitizer, or None."""
@@ -59,19 +60,25 @@ class Check:
             raise Refused(f"{self.build}: a build without the CUDA backend")
         there = libraries.Libraries(self.build, int(found[1]))
         self.runner.env["LD_LIBRARY_PATH"] = there.path
-        first = run([self.program("nmt-score"), "--device", "cuda", "-m", "/nonexistent", __file__, __file__], 120).text.strip().splitlines()
+        first = run([self.program("nmt-score"), "--device", "cuda", "-m", "/nonexistent", __file__,
+                     __file__], 120).text.strip().splitlines()
         log = first[0] if first else "the programs do not start"
-        smi = run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"], 60)
-        device = "the emulator: no GPU has run any of this" if "emulator" in log else smi.text.strip().splitlines()[0] if smi.status == 0 and smi.text.strip() else "unknown"
-        machine = {"device": device, "log": log, "version": version.text.strip(), "libraries": there.found}
+        smi = run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total",
+                   "--format=csv,noheader"], 60)
+        device = ("the emulator: no GPU has run any of this" if "emulator" in log
+                  else smi.text.strip().splitlines()[0] if smi.status == 0 and smi.text.strip()
+                  else "unknown")
+        machine = {"device": device, "log": log, "version": version.text.strip(),
+                   "libraries": there.found}
         if self.options.without_gpu:
             machine["device"] = ""
         elif " on cuda:" not in log:
-            raise Refused(f"there is no GPU to test: {log.removeprefix('error: --device cuda: ')}")
+            raise Refused(f"there is no GPU to test: {log.removeprefix('error: device=cuda: ')}")
         elif "emulator" in log and not self.options.emulated:
             raise Refused("only the emulator is here; --emulated tries the procedure with it")
         elif there.missing() and "emulator" not in log:
-            raise Refused(f"{', '.join(there.missing())} of CUDA {found[1]} not found in LD_LIBRARY_PATH, {self.build / 'lib'}, the Python packages of PyTorch, "
+            raise Refused(f"{', '.join(there.missing())} of CUDA {found[1]} not found in "
+                          f"LD_LIBRARY_PATH, {self.build / 'lib'}, the Python packages of PyTorch, "
                           "the system's libraries or /usr/local/cuda")
         self.same_model(machine["device"])
         earlier = self.state.data["machine"].get("device", "")
@@ -81,7 +88,8 @@ class Check:
         """Refuses to continue the report of another GPU model. The driver may differ."""
         earlier = self.state.data["machine"].get("device", "")
         if earlier and device and earlier.split(",")[0] != device.split(",")[0]:
-            raise Refused(f"{self.state.path}: begun on {earlier}, and this is {device}; another --out without --previous begins a report of its own, "
+            raise Refused(f"{self.state.path}: begun on {earlier}, and this is {device}; "
+                          "another --out without --previous begins a report of its own, "
                           "and --join takes both folders")
 
     def call(self):
@@ -106,8 +114,10 @@ class Check:
             if entry in state.data["runs"]:
                 state.write()
             self.runner.close()
-        left = "" if status != UNFINISHED else "; the time is over: the same command again continues"
-        print(f"part {state.data['part']}: {len(state.failures())} failures, {entry['seconds']:.0f} s{left}", flush=True)
+        left = ("" if status != UNFINISHED
+                else "; the time is over: the same command again continues")
+        print(f"part {state.data['part']}: {len(state.failures())} failures, "
+              f"{entry['seconds']:.0f} s{left}", flush=True)
         return status
 
 
@@ -120,21 +130,39 @@ def join(folders, page):
 
 
 def options():
-    parser = argparse.ArgumentParser(prog="gpu_check.sh", description="Tests and measures a build on a machine with a GPU, in five parts.")
-    parser.add_argument("build", type=arguments.folder, nargs="?", help="build directory with bin/ and lib/")
-    parser.add_argument("--join", nargs="+", type=pathlib.Path, metavar=("FOLDER", "PAGE"), help="join the reports of folders to a page in Markdown: FOLDER... PAGE")
-    parser.add_argument("--only", type=int, choices=sorted(parts.PARTS), help="one part (default: all)")
-    parser.add_argument("--limit", type=arguments.number(0), default=0, help="seconds of each part, after which it stops and can be continued (default: none)")
-    parser.add_argument("--out", type=arguments.new_folder, default=pathlib.Path("gpu-check"), help="folder of the reports (%(default)s)")
-    parser.add_argument("--previous", type=arguments.folder, help="folder with the reports of earlier calls, if not --out")
-    parser.add_argument("--data", type=arguments.folder, help="a folder with Multi30k; data/multi30k in the build directory or $NMT_DATA/multi30k when not given")
-    parser.add_argument("--tools", type=arguments.folder, help="folder with ncu and compute-sanitizer (default: the path, /usr/local/cuda/bin and /opt/nvidia/nsight-compute)")
+    parser = argparse.ArgumentParser(prog="gpu_check.sh",
+                                     description="Tests and measures a build on a machine with a "
+                                                 "GPU, in five parts.")
+    parser.add_argument("build", type=arguments.folder, nargs="?",
+                        help="build directory with bin/ and lib/")
+    parser.add_argument("--join", nargs="+", type=pathlib.Path, metavar=("FOLDER", "PAGE"),
+                        help="join the reports of folders to a page in Markdown: FOLDER... PAGE")
+    parser.add_argument("--only", type=int, choices=sorted(parts.PARTS),
+                        help="one part (default: all)")
+    parser.add_argument("--limit", type=arguments.number(0), default=0,
+                        help="seconds of each part, after which it stops and can be continued "
+                             "(default: none)")
+    parser.add_argument("--out", type=arguments.new_folder, default=pathlib.Path("gpu-check"),
+                        help="folder of the reports (%(default)s)")
+    parser.add_argument("--previous", type=arguments.folder,
+                        help="folder with the reports of earlier calls, if not --out")
+    parser.add_argument("--data", type=arguments.folder,
+                        help="a folder with Multi30k; data/multi30k in the build directory or "
+                             "$NMT_DATA/multi30k when not given")
+    parser.add_argument("--tools", type=arguments.folder,
+                        help="folder with ncu and compute-sanitizer (default: the path, "
+                             "/usr/local/cuda/bin and /opt/nvidia/nsight-compute)")
     parser.add_argument("--quick", action="store_true", help="fewer updates and shorter benchmarks")
     parser.add_argument("--updates", type=arguments.whole(), help="updates of each training")
     parser.add_argument("--again", action="store_true", help="repeat the steps that failed")
-    parser.add_argument("--without-gpu", action="store_true", help="run only the steps of part 4 that need no GPU, ahead of the calls on a GPU")
-    parser.add_argument("--emulated", action="store_true", help="run on the emulator, without a GPU, in minutes")
-    parser.add_argument("--all", action="store_true", help="with --emulated: run all tests of kernels and models instead of a selection")
+    parser.add_argument("--without-gpu",
+                        action="store_true", help="run only the steps of part 4 that need no GPU, "
+                                                  "ahead of the calls on a GPU")
+    parser.add_argument("--emulated", action="store_true",
+                        help="run on the emulator, without a GPU, in minutes")
+    parser.add_argument("--all", action="store_true",
+                        help="with --emulated: run all tests of kernels and models instead of a "
+                             "selection")
     chosen = parser.parse_args()
     if bool(chosen.build) == bool(chosen.join):
         parser.error("give either a build directory or --join")
@@ -152,7 +180,8 @@ def main():
     try:
         if chosen.join:
             return join(chosen.join[:-1], chosen.join[-1])
-        statuses = [Check(chosen, part).call() for part in ([chosen.only] if chosen.only else parts.PARTS)]
+        statuses = [Check(chosen, part).call()
+                    for part in ([chosen.only] if chosen.only else parts.PARTS)]
         if any(chosen.out.glob("part-*.json")):  # none where the time was over at once
             join([chosen.out], chosen.out / "report.md")
         return UNFINISHED if UNFINISHED in statuses else max(statuses)

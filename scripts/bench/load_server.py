@@ -42,15 +42,18 @@ def model(text):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin", type=checks.folder)
     parser.add_argument("model", type=model, help="EN-DE=DIRECTORY")
     parser.add_argument("file", type=checks.file)
     parser.add_argument("--clients", type=checks.whole(), default=64)
     parser.add_argument("--seconds", type=checks.number(above=0), default=60)
-    parser.add_argument("--starts", type=checks.whole(), default=1, help="starts of the server, to measure its first answer")
+    parser.add_argument("--starts", type=checks.whole(), default=1,
+                        help="starts of the server, to measure its first answer")
     parser.add_argument("--hostile", action="store_true")
-    parser.add_argument("--memory", type=checks.new_file, metavar="FILE", help="write seconds and resident bytes of each run")
+    parser.add_argument("--memory", type=checks.new_file, metavar="FILE",
+                        help="write seconds and resident bytes of each run")
     own, behind = sys.argv[1:], []
     if "--" in own:
         own, behind = own[:own.index("--")], own[own.index("--") + 1:]
@@ -111,23 +114,27 @@ def requests_of(lines, direction):
     result = []
     for line in lines:
         body = json.dumps({"q": line, "source": source, "target": target}).encode()
-        result.append(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        result.append(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                      b"application/json\r\n"
                       b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
     return result
 
 
-def translate(folder, model, path, lines):
+def translate(options, lines):
     """Sentences per second of nmt-translate, and CPU time per sentence."""
-    done = subprocess.run([f"{folder}/nmt-translate", "-m", model, "-i", path, "-o", os.devnull], capture_output=True, text=True, check=True)
+    done = subprocess.run([f"{options.bin}/nmt-translate", "-m", options.model.split("=", 1)[1],
+                           "-i", options.file, "-o", os.devnull],
+                          capture_output=True, text=True, check=True)
     speed = float(re.search(r"([\d.]+) sentences/s", done.stderr)[1])
     processor = float(re.search(r"([\d.]+) s of CPU time", done.stderr)[1]) / lines
-    print(f"nmt-translate: {speed:.1f} sentences/s, {1000 * processor:.2f} ms of CPU time per sentence", flush=True)
+    print(f"nmt-translate: {speed:.1f} sentences/s, {1000 * processor:.2f} ms of CPU time per "
+          "sentence", flush=True)
     return speed, processor
 
 
 class Run:
-    """Clients that send requests until the time is over; `rate`: per second in all, else each at once
-    after its answer."""
+    """Clients that send requests until the time is over; `rate`: per second in all, else each at
+    once after its answer."""
 
     def __init__(self, port, pid, requests, clients, seconds, rate=None):
         self.times, self.statuses, self.memory = [], {}, []
@@ -169,7 +176,9 @@ class Run:
         self.processor = (cpu_seconds(pid) - server_before) / answered
         self.own_processor = (time.process_time() - own_before) / answered
         after = metrics(port)
-        done = {name: after[name] - before[name] for name in ("nmt_batches_total", "nmt_sentences_total", "nmt_translating_seconds_total")}
+        done = {name: after[name] - before[name]
+                for name in ("nmt_batches_total", "nmt_sentences_total",
+                             "nmt_translating_seconds_total")}
         self.batch = done["nmt_sentences_total"] / max(done["nmt_batches_total"], 1)
         self.busy = done["nmt_translating_seconds_total"] / self.seconds
         for key in list(selector.get_map().values()):
@@ -185,13 +194,17 @@ class Run:
             return float("nan")
         mean_t = sum(t for t, _ in half) / len(half)
         mean_m = sum(m for _, m in half) / len(half)
-        return (sum((t - mean_t) * (m - mean_m) for t, m in half) / sum((t - mean_t) ** 2 for t, _ in half))
+        return (sum((t - mean_t) * (m - mean_m)
+                    for t, m in half) / sum((t - mean_t) ** 2 for t, _ in half))
 
     def text(self):
-        return (f"{self.speed():.1f} sentences/s, p50 {1000 * percentile(self.times, 0.5):.0f} ms, p99 "
-                f"{1000 * percentile(self.times, 0.99):.0f} ms, statuses {self.statuses}; CPU time per sentence: server "
-                f"{1000 * self.processor:.2f} ms, clients {1000 * self.own_processor:.2f} ms; {self.batch:.1f} sentences per batch, "
-                f"translating {100 * self.busy:.0f} % of the time")
+        return ((f"{self.speed():.1f} sentences/s, p50 {1000 * percentile(self.times, 0.5):.0f} "
+                 "ms, p99 "
+                 f"{1000 * percentile(self.times, 0.99):.0f} ms, statuses {self.statuses}; "
+                 "CPU time per sentence: server "
+                 f"{1000 * self.processor:.2f} ms, clients {1000 * self.own_processor:.2f} ms; "
+                 f"{self.batch:.1f} sentences per batch, "
+                 f"translating {100 * self.busy:.0f} % of the time"))
 
 
 def attack(port, over, counts):
@@ -204,7 +217,8 @@ def attack(port, over, counts):
         try:
             connection = socket.create_connection(("127.0.0.1", port), timeout=5)
             if kind == 0:  # malformed
-                connection.sendall(bytes(generator.randrange(256) for _ in range(200)) + b"\r\n\r\n")
+                connection.sendall(bytes(generator.randrange(256) for _ in range(200))
+                                   + b"\r\n\r\n")
             elif kind == 1:  # half-open
                 kept.append(connection)
                 connection = None
@@ -218,7 +232,8 @@ def attack(port, over, counts):
                 body = b'{"q": "a", "source": "en", "target": "de", "alternatives": 10000}'
                 connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
             elif kind == 5:  # does not wait
-                body = json.dumps({"q": ["A man sleeps."] * 5, "source": "en", "target": "de"}).encode()
+                body = json.dumps({"q": ["A man sleeps."] * 5, "source": "en",
+                                   "target": "de"}).encode()
                 connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             else:  # broken JSON
@@ -235,61 +250,93 @@ def attack(port, over, counts):
         connection.close()
 
 
-def start(options, request):
-    """The server's process and port, the seconds until it listened and until its first answer."""
+@contextlib.contextmanager
+def started(options, request):
+    """The server's process and port, the seconds until it listened and until its first answer. The
+    server stops at the end of the block."""
     begin = time.perf_counter()
-    server = subprocess.Popen([f"{options.bin}/nmt-serve", "--port", "0", "--no-access-log", options.model,
-                               *options.options], stderr=subprocess.PIPE, text=True)
-    port, said = None, []
-    for line in server.stderr:
-        said.append(line.strip())
-        found = re.search(r"listening on http://[^:]+:(\d+)", line)
-        if found:
-            port = int(found[1])
-            break
-    if port is None:
-        checks.fail(f"nmt-serve: status {server.wait()}: {said[-1] if said else 'it said nothing'}", checks.FAILED)
-    listening = time.perf_counter() - begin
-    threading.Thread(target=lambda: [print(line, end="", file=sys.stderr) for line in server.stderr], daemon=True).start()
-    first = Client(port)
-    first.send(request)
-    while first.receive() is None:
-        pass
-    answered = time.perf_counter() - begin
-    first.socket.close()
-    return server, port, listening, answered
+    server = subprocess.Popen([f"{options.bin}/nmt-serve", "--port", "0",
+                               "--no-access-log", options.model, *options.options],
+                              stderr=subprocess.PIPE, text=True)
+    try:
+        port, said = None, []
+        for line in server.stderr:
+            said.append(line.strip())
+            found = re.search(r"listening on http://[^:]+:(\d+)", line)
+            if found:
+                port = int(found[1])
+                break
+        if port is None:
+            checks.fail(f"nmt-serve: status {server.wait()}: "
+                        f"{said[-1] if said else 'it said nothing'}", checks.FAILED)
+        listening = time.perf_counter() - begin
+        threading.Thread(target=lambda: [print(line, end="", file=sys.stderr)
+                                         for line in server.stderr], daemon=True).start()
+        first = Client(port)
+        first.send(request)
+        while first.receive() is None:
+            pass
+        answered = time.perf_counter() - begin
+        first.socket.close()
+        yield server, port, listening, answered
+    finally:
+        if server.poll() is None:
+            stop(server)
 
 
 def stop(server):
     """Its exit status."""
     server.send_signal(signal.SIGTERM)
-    return server.wait(timeout=60)
+    try:
+        return server.wait(timeout=60)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        return server.wait()
 
 
 def main():
     options = arguments()
-    direction, model = options.model.split("=", 1)
+    try:
+        return load(options)
+    except ConnectionError as error:
+        checks.fail(f"nmt-serve: {error}", checks.FAILED)
+
+
+def load(options):
+    """The exit status of the script."""
+    direction = options.model.split("=", 1)[0]
     lines = [line for line in checks.read_lines(options.file) if line.strip()]
-    before = translate(options.bin, model, options.file, len(lines))
+    before = translate(options, len(lines))
     requests = requests_of(lines, direction)
     starts = []
-    for last in [False] * (options.starts - 1) + [True]:
-        server, port, listening, answered = start(options, requests[0])
-        print(f"start: listening after {1000 * listening:.0f} ms, first answer after {1000 * answered:.0f} ms, "
-              f"{resident(server.pid) / 1e6:.1f} MB", flush=True)
-        starts.append(answered)
-        if not last:
-            stop(server)
-    print(f"first answer: median {1000 * statistics.median(starts):.0f} ms, {1000 * min(starts):.0f} to "
+    for number in range(1, options.starts + 1):
+        with started(options, requests[0]) as (server, port, listening, answered):
+            print(f"start: listening after {1000 * listening:.0f} ms, first answer after "
+                  f"{1000 * answered:.0f} ms, "
+                  f"{resident(server.pid) / 1e6:.1f} MB", flush=True)
+            starts.append(answered)
+            if number == options.starts:
+                return measure(options, server, port, requests, before, starts)
+
+
+def measure(options, server, port, requests, before, starts):
+    """The exit status of the script. `before`: what translate() returned before the starts."""
+    print(f"first answer: median {1000 * statistics.median(starts):.0f} ms, "
+          f"{1000 * min(starts):.0f} to "
           f"{1000 * max(starts):.0f} ms in {len(starts)} starts", flush=True)
 
     full = Run(port, server.pid, requests, options.clients, options.seconds)
-    # The other work of the machine changes with time, so the reference is what nmt-translate does before and after.
-    reference, processor = map(statistics.mean, zip(before, translate(options.bin, model, options.file, len(lines))))
-    print(f"{options.clients} clients: {full.text()}, {100 * full.speed() / reference:.1f} % of nmt-translate "
+    # The other work of the machine changes with time, so the reference is what nmt-translate does
+    # before and after.
+    reference, processor = map(statistics.mean,
+                               zip(before, translate(options, len(requests))))
+    print(f"{options.clients} clients: {full.text()}, {100 * full.speed() / reference:.1f} % of "
+          "nmt-translate "
           f"({100 * processor / full.processor:.1f} % by CPU time)", flush=True)
-    print(f"memory: {full.memory[-1][1] / 1e6:.1f} MB at the end, {full.slope() / 1e3:+.2f} kB/s in the second half", flush=True)
-    half = Run(port, server.pid, requests, options.clients, max(options.seconds / 3, 5), full.speed() / 2)
+    print(f"memory: {full.memory[-1][1] / 1e6:.1f} MB at the end, {full.slope() / 1e3:+.2f} kB/s "
+          "in the second half", flush=True)
+    half = Run(port, server.pid, requests, options.clients, max(options.seconds / 3, 5),
+               full.speed() / 2)
     print(f"half load: {half.text()}", flush=True)
     bad = {status for run in (full, half) for status in run.statuses} - {200}
     if options.hostile:
@@ -297,20 +344,24 @@ def main():
         attackers = [threading.Thread(target=attack, args=(port, over, counts)) for _ in range(4)]
         for thread in attackers:
             thread.start()
-        hostile = Run(port, server.pid, requests, options.clients, options.seconds)
-        over.set()
+        try:
+            hostile = Run(port, server.pid, requests, options.clients, options.seconds)
+        finally:
+            over.set()
         for thread in attackers:
             thread.join()
         print(f"hostile: {hostile.text()}; {sum(counts.values())} hostile connections", flush=True)
-        print(f"memory: {hostile.memory[-1][1] / 1e6:.1f} MB at the end, {hostile.slope() / 1e3:+.2f} kB/s in the second half")
+        print(f"memory: {hostile.memory[-1][1] / 1e6:.1f} MB at the end, "
+              f"{hostile.slope() / 1e3:+.2f} kB/s in the second half")
         bad |= set(hostile.statuses) - {200}
     if options.memory:
         with open(options.memory, "w", encoding="ascii") as file:
-            for name, run in (("full", full), ("half", half)) + ((("hostile", hostile),) if options.hostile else ()):
+            for name, run in (("full", full), ("half", half)) + ((("hostile", hostile),)
+                                                                 if options.hostile else ()):
                 file.writelines(f"{name} {seconds:.0f} {size}\n" for seconds, size in run.memory)
     status = stop(server)
     print(f"exit status {status}")
-    sys.exit(1 if bad or status else 0)
+    return 1 if bad or status else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Copies programs, tests, scripts and all libraries that they need, except the C library, into one
 # folder for scripts/bench/gpu_check.sh on another machine with the same or a newer C library.
-# Usage: scripts/bench/make_portable.sh [--no-cuda-libs] [--emulator] [--max-mib N] BUILD FOLDER [DATA]
+# Usage: make_portable.sh [--no-cuda-libs] [--emulator] [--max-mib N] BUILD FOLDER [DATA]
 #   --no-cuda-libs  leave out cuBLAS and cuDNN, which gpu_check.sh finds in the Python packages of
 #                   PyTorch on the other machine, and strip programs and libraries
 #   --emulator      add the emulator's programs, to try the procedure without a GPU
@@ -42,7 +42,7 @@ fi
 build=$(cd "$1" && pwd)
 folder=$2
 here=$(cd "$(dirname "$0")" && pwd)
-mkdir -p "$folder/bin" "$folder/lib" "$folder"/scripts/bench/{gpu,common,pytorch} "$folder/scripts/data"
+mkdir -p "$folder"/{bin,lib} "$folder/scripts/data" "$folder"/scripts/bench/{gpu,common,pytorch}
 cp -a "$build"/lib/. "$folder/lib/"
 programs=(nmt-train nmt-translate nmt-score nmt-bleu nmt-bench nmt-vocab cuda_tests device_tests)
 if $emulator; then
@@ -53,25 +53,32 @@ fi
 for program in "${programs[@]}"; do
   if [ -x "$build/bin/$program" ]; then cp "$build/bin/$program" "$folder/bin/$program"; fi
 done
-cp "$here"/{gpu_check,make_portable}.sh "$here"/{gpu_check,processor_table}.py "$folder/scripts/bench/"
-cp "$here"/pytorch/{compare_layers,compare_pytorch,pytorch_model}.py "$folder/scripts/bench/pytorch/"
+cp "$here"/{gpu_check,make_portable}.sh "$here"/{gpu_check,processor_table}.py \
+  "$folder/scripts/bench/"
+cp "$here"/pytorch/{compare_layers,compare_pytorch,pytorch_model}.py \
+  "$folder/scripts/bench/pytorch/"
 cp "$here"/gpu/*.py "$folder/scripts/bench/gpu/"
 cp "$here"/common/*.py "$folder/scripts/bench/common/"
 cp "$here"/../data/make_toy_corpus.py "$folder/scripts/data/"
 if $cuda_libs; then  # the programs load them with dlopen()
   for place in /usr/local/cuda/lib64 /usr/lib/x86_64-linux-gnu; do
-    for library in "$place"/libcublas.so.1[23] "$place"/libcublasLt.so.1[23] "$place"/libcudnn*.so.9; do
-      if [ -e "$library" ] && [ ! -e "$folder/lib/$(basename "$library")" ]; then cp -L "$library" "$folder/lib/"; fi
+    for library in "$place"/{libcublas.so.1[23],libcublasLt.so.1[23],libcudnn*.so.9}; do
+      if [ -e "$library" ] && [ ! -e "$folder/lib/$(basename "$library")" ]; then
+        cp -L "$library" "$folder/lib/"
+      fi
     done
   done
 fi
 # The C library and the dynamic loader are those of the target machine. The others lie beside our
 # libraries, where the run path of programs and libraries leads.
+own=$(cd "$folder" && pwd)
 while read -r library; do
+  case $library in "$own"/*) continue ;; esac
   [ -e "$folder/lib/$(basename "$library")" ] || cp -L "$library" "$folder/lib/"
 done < <(find "$folder/bin" "$folder/lib" -type f | while read -r file; do
-  LD_LIBRARY_PATH="$folder/lib" ldd "$file" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
-done | sort -u | grep -v "^$(cd "$folder" && pwd)/" | grep -vE '/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv)\.so')
+  LD_LIBRARY_PATH="$folder/lib" ldd "$file" 2>/dev/null |
+    sed -n 's/^[^=]*=> \(\/.*\) (0x[0-9a-f]*)$/\1/p'
+done | sort -u | grep -vE '/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv)\.so')
 if ! $cuda_libs; then
   find "$folder/bin" "$folder/lib" -type f -exec strip --strip-unneeded {} +
 fi
@@ -84,6 +91,7 @@ mib=$(((bytes + (1 << 20) - 1) >> 20))
 echo "$folder: $mib MiB in $(find "$folder" -type f | wc -l) files"
 if [ -n "$max_mib" ] && [ "$mib" -gt "$max_mib" ]; then
   echo "make_portable.sh: $folder: $mib MiB, more than $max_mib MiB; the largest files:" >&2
-  find "$folder" -type f -printf '%s %P\n' | sort -rn | head -n 5 | awk '{ printf "%6.1f MiB  %s\n", $1 / 1048576, $2 }' >&2
+  find "$folder" -type f -printf '%s %P\n' | sort -rn | head -n 5 |
+    awk '{ printf "%6.1f MiB  %s\n", $1 / 1048576, $2 }' >&2
   exit 1
 fi

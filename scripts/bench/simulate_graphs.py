@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """How many updates of a training replay a CUDA graph: batches of --words padded target words from
-sentences with log-normal lengths (like WMT's: a median of 25 tokens, at most 100), grouped by length
-within 20,000 pairs, through the rule of cuda/runtime/graph_room.h, with the shapes as they are and
-rounded up. Prints the shapes, and the shares of updates that replay or capture a graph. With --ranks,
-every rank takes each Nth sentence of a batch and has graphs of its own, of which rounded shapes hold
-the share of each rank; an update replays where those of all ranks do. With --optimizer-delay, an update
-has several passes, and each pass counts: the first one, which overwrites old gradients, has other graphs
-than the others, and so has the last one with several ranks, which sums the gradients (Model::accumulate_gradients())."""
+sentences with log-normal lengths (like WMT's: a median of 25 tokens, at most 100), grouped by
+length within 20,000 pairs, through the rule of cuda/runtime/graph_budget.h, with the shapes as they
+are and rounded up. Prints the shapes, and the shares of updates that replay or capture a graph.
+With --ranks, every rank takes each Nth sentence of a batch and has graphs of its own, of which
+rounded shapes hold the share of each rank; an update replays where those of all ranks do. With
+--optimizer-delay, an update has several passes, and each pass counts: the first one, which
+overwrites old gradients, has other graphs than the others, and so has the last one with several
+ranks, which sums the gradients (Model::accumulate_gradients())."""
 import argparse
 import collections
 import math
@@ -15,7 +16,8 @@ import random
 
 from common import arguments
 
-# Graphs of a paper-size model that 2^20 calls hold (docs/design/cuda.md): 588 launches, and uploads.
+# Graphs of a paper-size model that 2^20 calls hold (docs/design/cuda.md): 588 launches, and
+# uploads.
 ROOM = 1700
 
 
@@ -34,8 +36,8 @@ def round_tokens(tokens, padded):
 
 
 def shape_errors(path):
-    """Lines "length N LARGEST ROUNDED" and "tokens N PADDED ROUNDED" that this script computes otherwise; the
-    unit tests compare them with data/round_shape.h."""
+    """Lines "length N LARGEST ROUNDED" and "tokens N PADDED ROUNDED" that this script computes
+    otherwise; the unit tests compare them with data/round_shape.h."""
     for line in path.read_text(encoding="utf-8").splitlines():
         kind, n, of, rounded = line.split()
         found = (round_length if kind == "length" else round_tokens)(int(n), int(of))
@@ -107,7 +109,8 @@ def simulate(keys, room, by_count):
 
 
 def drifting_keys(count):
-    """Few keys are frequent, and which ones changes. tests/emulator/graph_room_test.cpp has the same."""
+    """Few keys are frequent, and which ones changes. tests/emulator/graph_budget_test.cpp
+    has the same."""
     state = 1
     for i in range(count):
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
@@ -116,8 +119,8 @@ def drifting_keys(count):
 
 
 def room_errors(path):
-    """Lines "graphs ROOM USES REPLAYED CAPTURED" that this script computes otherwise; a unit test compares them
-    with cuda/runtime/graph_room.h."""
+    """Lines "graphs ROOM USES REPLAYED CAPTURED" that this script computes otherwise; a unit test
+    compares them with cuda/runtime/graph_budget.h."""
     for line in path.read_text(encoding="utf-8").splitlines():
         _, room, uses, replayed, captured = line.split()
         found = simulate(drifting_keys(int(uses)), int(room), True)
@@ -126,11 +129,14 @@ def room_errors(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--updates", type=arguments.whole(), default=20000)
     parser.add_argument("--words", type=arguments.whole(), default=4096)
-    parser.add_argument("--ranks", type=arguments.whole(), default=1, help="each with --words words of a batch")
-    parser.add_argument("--optimizer-delay", type=arguments.whole(), default=1, help="passes of an update")
+    parser.add_argument("--ranks", type=arguments.whole(), default=1,
+                        help="each with --words words of a batch")
+    parser.add_argument("--optimizer-delay", type=arguments.whole(), default=1,
+                        help="passes of an update")
     parser.add_argument("--check", type=arguments.number(0, most=100), metavar="PERCENT",
                         help="only simulate what nmt-train does; fail if fewer updates replay")
     args = parser.parse_args()
@@ -138,7 +144,8 @@ def main():
     made = [[] for _ in range(args.ranks)]
     for batch in batches(args.updates, args.words * args.ranks):
         if len(batch) < args.ranks:
-            parser.error(f"--words {args.words}: a batch has {len(batch)} sentences for {args.ranks} ranks")
+            parser.error(f"--words {args.words}: a batch has {len(batch)} sentences for "
+                         f"{args.ranks} ranks")
         for rank, own in enumerate(made):
             own.append(share(batch, rank, args.ranks))
 
@@ -151,28 +158,33 @@ def main():
 
     def of_ranks(rounds, room, by_count):
         """Shares of updates in which all ranks replay, and in which any of them captures."""
-        results = [simulate([(*key(batch, rounds), *place_in_update(i)) for i, batch in enumerate(own)], room, by_count)
-                   for own in made]
-        return (percent([r for r, _ in results], set.intersection), percent([c for _, c in results], set.union))
+        results = [simulate([(*key(batch, rounds), *place_in_update(i))
+                             for i, batch in enumerate(own)], room, by_count) for own in made]
+        return (percent([r for r, _ in results], set.intersection),
+                percent([c for _, c in results], set.union))
 
     if args.check is not None:
         tests = pathlib.Path(__file__).parents[2] / "tests"
-        if errors := [*shape_errors(tests / "data/round_shapes.txt"), *room_errors(tests / "emulator/graph_rooms.txt")]:
+        if errors := [*shape_errors(tests / "data/round_shapes.txt"),
+                      *room_errors(tests / "emulator/graph_rooms.txt")]:
             print("\n".join(errors))
             return 1
         replayed = of_ranks(True, ROOM, True)[0]
-        print(f"{replayed:.1f} % of {args.updates} updates replay a graph; at least {args.check:g} % are required")
+        print(f"{replayed:.1f} % of {args.updates} updates replay a graph; at least {args.check:g} "
+              "% are required")
         return int(replayed < args.check)
     padded = [sum(t * b + s * b for own in made for s, t, b, _ in ((key(x, rounds)) for x in own))
               for rounds in (False, True)]
     print(f"padding by rounding: {100 * (padded[1] / padded[0] - 1):.1f} %")
-    print("| rounding | graphs | shapes | replayed | captured, least recently used evicted | captured, least often used |\n|---|---|---|---|---|---|")
+    print("| rounding | graphs | shapes | replayed | captured, least recently used evicted | "
+          "captured, least often used |\n|---|---|---|---|---|---|")
     for rounds in (False, True):
         shapes = len({key(x, rounds) for x in made[0]})
         for room in (65, 518, ROOM):
             _, old = of_ranks(rounds, room, False)
             replayed, new = of_ranks(rounds, room, True)
-            print(f"| {'yes' if rounds else 'no'} | {room} | {shapes} | {replayed:.0f} % | {old:.0f} % | {new:.0f} % |")
+            print(f"| {'yes' if rounds else 'no'} | {room} | {shapes} | {replayed:.0f} % | "
+                  f"{old:.0f} % | {new:.0f} % |")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Extracts English-German sentence pairs from package descriptions in a directory of apt lists
 (*_Translation-en*, *_Translation-de*). Descriptions are matched by Description-md5 and split into
-paragraphs and list items, then into sentences, as far as the numbers on both sides agree. Writes train,
-valid and test, each .en and .de, to FOLDER. The name of a package determines its split; no sentence of
-valid or test is in train. With --documents, each description is a document: its pairs in order, also
-those that others have, and an empty line on both sides."""
+paragraphs and list items, then into sentences, as far as the numbers on both sides agree. Writes
+train, valid and test, each .en and .de, to FOLDER. The name of a package determines its split; no
+sentence of valid or test is in train. With --documents, each description is a document: its pairs
+in order, also those that others have, and an empty line on both sides."""
 import argparse
 import hashlib
 import os
@@ -18,7 +18,9 @@ ITEM = re.compile(r"\s*[*+•o–-]\s+")
 # A sentence ends at . ! or ? before white space and a capital, digit or quotation mark, except
 # after an abbreviation.
 BOUNDARY = re.compile(r"(?<=[.!?])\s+(?=[\"'(„»“]?[A-ZÄÖÜ0-9])")
-ABBREVIATION = re.compile(r"(?:^|[\s(])(?:[A-Za-z]|[ez]\.\s?[Bg]|[iu]\.\s?[eA]|d\.\s?h|etc|usw|bzw|ca|vs|cf|vgl|Dr|Mr|Mrs|St|Nr|No|inkl|evtl|ggf|bspw|Abk)\.$")
+ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:[A-Za-z]|[ez]\.\s?[Bg]|[iu]\.\s?[eA]|d\.\s?h|"
+    r"etc|usw|bzw|ca|vs|cf|vgl|Dr|Mr|Mrs|St|Nr|No|inkl|evtl|ggf|bspw|Abk)\.$")
 
 
 def read(path, program="get_data"):
@@ -31,12 +33,14 @@ def read(path, program="get_data"):
     except OSError as error:
         sys.exit(f"{program}: {path}: {error.filename}: {error.strerror}")
     if helper.returncode != 0:
-        sys.exit(f"{program}: {path}: {(helper.stderr.decode(errors='replace').strip().splitlines() or ['apt-helper failed'])[0]}")
+        said = helper.stderr.decode(errors="replace").strip().splitlines()
+        sys.exit(f"{program}: {path}: {said[0] if said else 'apt-helper failed'}")
     return helper.stdout.decode("utf-8", "replace")
 
 
 def descriptions(lists, language):
-    """md5 -> (package, synopsis, lines of the long description), from all lists in the directory."""
+    """md5 -> (package, synopsis, lines of the long description), from all lists in the
+    directory."""
     found = {}
     for name in sorted(os.listdir(lists)):
         if not re.search(rf"_Translation-{language}(\.\w+)?$", name):
@@ -137,7 +141,8 @@ def documents_by_split(lists):
     found = {"test": [], "valid": [], "train": []}
     for md5, (package, *text) in german.items():
         if md5 in english:
-            found[split_of(package)].append([pair for pair in align(english[md5][1:], text) if usable(*pair)])
+            found[split_of(package)].append([pair for pair in align(english[md5][1:], text)
+                                             if usable(*pair)])
     sources, targets = set(), set()  # of the previous splits
     collected = {}
     for split, documents in found.items():
@@ -168,14 +173,16 @@ def main(lists, folder, documents=False):
     try:
         for split, pairs in collected.items():
             for side, language in enumerate(("en", "de")):
-                with open(os.path.join(folder, f"{split}.{language}"), "w", encoding="utf-8") as file:
+                with open(os.path.join(folder, f"{split}.{language}"), "w",
+                          encoding="utf-8") as file:
                     file.writelines(pair[side] + "\n" for pair in pairs)
     except OSError as error:
         sys.exit(f"get_data: {error.filename or folder}: {error.strerror}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lists", metavar="LISTS", help="directory of apt lists")
     parser.add_argument("folder", metavar="FOLDER", help="output directory")
     parser.add_argument("--documents", action="store_true", help="write documents in order")

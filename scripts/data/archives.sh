@@ -25,7 +25,8 @@ bytes_of() { if [ -e "$1" ]; then stat -c %s "$1"; else echo 0; fi; }
 # it makes progress.
 download_once() {
   if command -v curl >/dev/null; then
-    local curl=(curl --fail --location --silent --show-error --connect-timeout 20 --speed-limit 1000 --speed-time 60) status=0
+    local curl=(curl --fail --location --silent --show-error --connect-timeout 20
+                --speed-limit 1000 --speed-time 60) status=0
     "${curl[@]}" --continue-at - --output "$2" "$1" || status=$?
     if [ $status -eq 33 ]; then  # a server that cannot send a part
       status=0
@@ -33,7 +34,8 @@ download_once() {
     fi
     return $status
   elif command -v wget >/dev/null; then
-    wget --quiet --continue --tries=1 --connect-timeout=20 --read-timeout=60 --output-document="$2" "$1"
+    wget --quiet --continue --tries=1 --connect-timeout=20 --read-timeout=60 \
+      --output-document="$2" "$1"
   else
     echo "neither curl nor wget is installed" >&2
     return 1
@@ -63,7 +65,8 @@ fetch_archives() {
     fi
     reason=${reason##*$'\n'}
     # All bytes are there but they are not an archive: resuming cannot help.
-    if [ $complete = yes ] || { [ "$bytes" != - ] && [ "$(bytes_of "$file.part")" -ge "$bytes" ]; }; then
+    if [ $complete = yes ] ||
+      { [ "$bytes" != - ] && [ "$(bytes_of "$file.part")" -ge "$bytes" ]; }; then
       rm -f "$file.part"
       reason="what came is no whole archive"
     fi
@@ -71,21 +74,24 @@ fetch_archives() {
   done <<<"$table"
   if [ ${#missing[@]} -gt 0 ]; then
     list=$(printf '; %s' "${missing[@]}")
-    die "could not be downloaded: ${list:2}. Start again to go on, or fetch them elsewhere, put them into $archives under these names, and start again"
+    die "could not be downloaded: ${list:2}. Start again to go on, or fetch them elsewhere," \
+      "put them into $archives under these names, and start again"
   fi
 }
 
 # Compares checksums: with those recorded or accepted before, else with the published ones. Where
 # none is published, the first archive is recorded.
 check_archives() {
-  local sums=$archives/SHA256SUMS name path bytes published source file sum known kind size other answer
+  local sums=$archives/SHA256SUMS name path bytes published source
+  local file sum known kind size other answer
   touch "$sums"
   while read -r name path bytes published source; do
     file=$archives/$name
     sum=$(sha256sum "$file" | cut -d' ' -f1)
     known=$(awk -v name="$name" '$2 == name {print $1}' "$sums")
     if [ -n "$known" ]; then
-      [ "$sum" = "$known" ] || die "$file has SHA-256 $sum, and $known was recorded in $sums; remove the archive to fetch it again"
+      [ "$sum" = "$known" ] || die "$file has SHA-256 $sum, and $known was recorded in $sums;" \
+        "remove the archive to fetch it again"
       continue
     fi
     gzip -t "$file" || die "$file is no whole archive; remove it and start again"
@@ -96,12 +102,15 @@ check_archives() {
       echo "$program: $name: ${kind^^} as published by $source"
     else
       size=$(bytes_of "$file")
-      other="$file has $size bytes$([ "$bytes" = - ] || echo " (published: $bytes)") and not the ${kind^^} ${published#*:} that $source published"
+      other="$file has $size bytes$([ "$bytes" = - ] || echo " (published: $bytes)")"
+      other+=" and not the ${kind^^} ${published#*:} that $source published"
       answer=no
-      if [ -t 3 ]; then read -r -p "$program: $other; its SHA-256 is $sum. Use it all the same? [y/N] " answer <&3; fi
+      if [ -t 3 ]; then
+        read -r -p "$program: $other; its SHA-256 is $sum. Use it all the same? [y/N] " answer <&3
+      fi
       case $answer in
         [yY]*) ;;
-        *) die "$other; remove it to fetch it again, or accept it: echo '$sum  $name' >>$sums" ;;
+        *) die "$other; remove it to fetch it again, or accept it: echo '$sum  $name' >>'$sums'" ;;
       esac
     fi
     echo "$sum  $name" >>"$sums"
@@ -113,7 +122,8 @@ check_archives() {
 extract() {  # archive, name of a file in it -> path
   local to=$work/$2 inside
   if [ ! -s "$to" ] || [ "$archives/$1" -nt "$to" ]; then
-    inside=$(tar -tzf "$archives/$1" | awk -F/ -v name="$2" '$NF == name || $NF == name ".gz"' | head -n 1 || true)
+    inside=$(tar -tzf "$archives/$1" |
+      awk -F/ -v name="$2" '$NF == name || $NF == name ".gz"' | head -n 1 || true)
     [ -n "$inside" ] || die "$archives/$1 has no file $2"
     mkdir -p "$work"
     case $inside in
@@ -126,5 +136,6 @@ extract() {  # archive, name of a file in it -> path
   echo "$to"
 }
 equal_lines() {  # name of a pair of files in the folder, sides
-  [ "$(wc -l <"$folder/$1.$2")" -eq "$(wc -l <"$folder/$1.$3")" ] || die "$1: the two sides have unequal numbers of lines"
+  [ "$(wc -l <"$folder/$1.$2")" -eq "$(wc -l <"$folder/$1.$3")" ] ||
+    die "$1: the two sides have unequal numbers of lines"
 }

@@ -6,16 +6,18 @@
 SOURCE and TARGET may be lists with commas, for several inputs.
 
 Lines are normalized: invalid UTF-8 and control characters are removed, white space is collapsed to
-single spaces, Unicode is composed (NFC). A pair is removed when a side is empty; both sides are equal
-(copied); a side has fewer words than --min-words, more than --max-words or more characters than
---max-characters; one side has more than --max-ratio times the words of the other and more than five
-words more; the pair occurred before; a side is in a hold-out file (--hold-out). The number of removed
-pairs per reason is written to standard error.
+single spaces, Unicode is composed (NFC). A pair is removed when a side is empty; both sides are
+equal (copied); a side has fewer words than --min-words, more than --max-words or more characters
+than --max-characters; one side has more than --max-ratio times the words of the other and more than
+five words more; the pair occurred before; a side is in a hold-out file (--hold-out). The number of
+removed pairs per reason is written to standard error.
 
-The files are streamed; only a hash of 16 bytes per kept pair is stored (about 100 bytes in Python's set:
-0.5 GB for the 4.5 million pairs of WMT14). Outputs are written atomically. Exit status 3: the files have
-different numbers of lines."""
+The files are streamed; only a hash of 16 bytes per kept pair is stored (about 100 bytes in Python's
+set: 0.5 GB for the 4.5 million pairs of WMT14). Outputs are written atomically. A
+warning tells how many lines had invalid UTF-8. Exit status 3: the files have different numbers of
+lines, or one is in UTF-16."""
 import argparse
+import codecs
 import hashlib
 import itertools
 import os
@@ -24,7 +26,9 @@ import re
 import sys
 import unicodedata
 
-CONTROL = re.compile(r"[\u0000-\u0008\u000e-\u001b\u007f-\u0084\u0086-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff\ufffe\uffff]")
+CONTROL = re.compile(
+    r"[\u0000-\u0008\u000e-\u001b\u007f-\u0084\u0086-\u009f\u00ad"
+    r"\u200b-\u200f\u202a-\u202e\u2060\ufeff\ufffe\uffff]")
 
 
 def clean(line):
@@ -53,17 +57,30 @@ def reason_to_drop(source, target, options):
     return None
 
 
-class Unequal(Exception):
-    """Two files with different numbers of lines."""
+class BadText(Exception):
+    """Two files with different numbers of lines, or a file in UTF-16."""
 
 
-def pairs(sources, targets):
+def refuse_utf16(path):
+    with open(path, "rb") as file:
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise BadText(f"{path}: UTF-16: convert it to UTF-8, for example with iconv")
+
+
+def pairs(sources, targets, damaged):
+    """Pairs of lines. damaged[file] counts lines with invalid UTF-8, which clean() removes."""
     for source, target in zip(sources, targets):
+        refuse_utf16(source)
+        refuse_utf16(target)
         with open(source, "rb") as left, open(target, "rb") as right:
             for number, both in enumerate(itertools.zip_longest(left, right), 1):
                 if None in both:
                     ended = source if both[0] is None else target
-                    raise Unequal(f"{source} and {target} have different numbers of lines: {ended} ends before line {number}")
+                    raise BadText(f"{source} and {target} have different numbers of lines: "
+                                  f"{ended} ends before line {number}")
+                for path, line in zip((source, target), both):
+                    if line.decode("utf-8", errors="ignore").encode() != line:
+                        damaged[path] = damaged.get(path, 0) + 1
                 yield both
 
 
@@ -72,22 +89,31 @@ def part_of(path):
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", metavar="SOURCE[,SOURCE...]")
     parser.add_argument("targets", metavar="TARGET[,TARGET...]")
     parser.add_argument("out_source", type=pathlib.Path)
     parser.add_argument("out_target", type=pathlib.Path)
-    parser.add_argument("--min-words", type=int, default=1, help="shortest side in words (default 1)")
-    parser.add_argument("--max-words", type=int, default=100, help="longest side in words (default 100)")
-    parser.add_argument("--max-characters", type=int, default=2000, help="longest side in characters (default 2000)")
-    parser.add_argument("--max-ratio", type=float, default=3.0, help="longest side over the other, in words (default 3)")
-    parser.add_argument("--hold-out", nargs="*", default=[], metavar="FILE", help="sentences to exclude from the training text")
+    parser.add_argument("--min-words", type=int, default=1,
+                        help="shortest side in words (default 1)")
+    parser.add_argument("--max-words", type=int, default=100,
+                        help="longest side in words (default 100)")
+    parser.add_argument("--max-characters", type=int, default=2000,
+                        help="longest side in characters (default 2000)")
+    parser.add_argument("--max-ratio", type=float, default=3.0,
+                        help="longest side over the other, in words (default 3)")
+    parser.add_argument("--hold-out", nargs="*", default=[], metavar="FILE",
+                        help="sentences to exclude from the training text")
     options = parser.parse_args(arguments)
-    for name, least in (("min_words", 0), ("max_words", 1), ("max_characters", 1), ("max_ratio", 1)):
+    for name, least in (("min_words", 0), ("max_words", 1), ("max_characters", 1),
+                        ("max_ratio", 1)):
         if not getattr(options, name) >= least:
-            parser.error(f"--{name.replace('_', '-')}: {getattr(options, name)}, expected at least {least}")
+            parser.error(
+                f"--{name.replace('_', '-')}: {getattr(options, name)}, expected at least {least}")
     if options.min_words > options.max_words:
-        parser.error(f"--min-words: {options.min_words} is more than --max-words {options.max_words}")
+        parser.error(f"--min-words: {options.min_words} is more than --max-words "
+                     f"{options.max_words}")
     options.sources, options.targets = options.sources.split(","), options.targets.split(",")
     if len(options.sources) != len(options.targets):
         parser.error(f"{len(options.sources)} source files and {len(options.targets)} target files")
@@ -97,7 +123,8 @@ def parse(arguments):
     for path in (options.out_source, options.out_target):
         if not path.parent.is_dir():
             parser.error(f"{path.parent} is no directory")
-    read = {os.path.realpath(path) for path in [*options.sources, *options.targets, *options.hold_out]}
+    read = {os.path.realpath(path)
+            for path in [*options.sources, *options.targets, *options.hold_out]}
     written = [os.path.realpath(path) for path in (options.out_source, options.out_target)]
     if written[0] == written[1]:
         parser.error(f"{options.out_source} is the output of both sides")
@@ -111,25 +138,28 @@ def parse(arguments):
 
 def main():
     options = parse(sys.argv[1:])
-    held_out = set()
-    for path in options.hold_out:
-        with open(path, "rb") as file:
-            held_out.update(digest(clean(line)) for line in file)
-    held_out.discard(digest(""))
     for path in (options.out_source, options.out_target):
         if path.exists() and not path.is_file():
             print(f"clean_corpus: {path}: is no regular file", file=sys.stderr)
             return 2
-    counts = dict.fromkeys(["read", "kept", "empty", "copied", "too long", "too short", "ratio", "held out", "seen before"], 0)
-    seen = set()
+    counts = dict.fromkeys(["read", "kept", "empty", "copied", "too long", "too short", "ratio",
+                            "held out", "seen before"], 0)
+    held_out, seen, damaged = set(), set(), {}
     parts = [part_of(path) for path in (options.out_source, options.out_target)]
     try:
-        with open(parts[0], "w", encoding="utf-8", newline="\n") as left, open(parts[1], "w", encoding="utf-8", newline="\n") as right:
-            for both in pairs(options.sources, options.targets):
+        for path in options.hold_out:
+            with open(path, "rb") as file:
+                held_out.update(digest(clean(line)) for line in file)
+        held_out.discard(digest(""))
+        with open(parts[0], "w", encoding="utf-8",
+                  newline="\n") as left, open(parts[1], "w", encoding="utf-8",
+                                              newline="\n") as right:
+            for both in pairs(options.sources, options.targets, damaged):
                 source, target = map(clean, both)
                 counts["read"] += 1
                 why = reason_to_drop(source, target, options)
-                if not why and held_out and (digest(source) in held_out or digest(target) in held_out):
+                if (not why and held_out
+                    and (digest(source) in held_out or digest(target) in held_out)):
                     why = "held out"
                 if not why:
                     key = digest(source, target)
@@ -146,7 +176,7 @@ def main():
                 os.fsync(file.fileno())
         for part, path in zip(parts, (options.out_source, options.out_target)):
             part.replace(path)
-    except Unequal as error:
+    except BadText as error:
         print(f"clean_corpus: {error}", file=sys.stderr)
         return 3
     except OSError as error:
@@ -155,7 +185,12 @@ def main():
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
-    print("clean_corpus: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()), file=sys.stderr)
+    for path, lines in damaged.items():
+        print(f"clean_corpus: warning: {path}: {lines:,} lines had invalid UTF-8; these bytes were "
+              "removed (if it is in another encoding, convert it, for example with iconv)",
+              file=sys.stderr)
+    print("clean_corpus: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()),
+          file=sys.stderr)
     return 0
 
 

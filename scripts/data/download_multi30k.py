@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Downloads Multi30k task 1, raw (Elliott et al. 2016), from its repository into a folder as train, valid
-and test, each .en and .de. Every file is checked by MD5 (from torchtext) and number of lines."""
+"""Downloads Multi30k task 1, raw (Elliott et al. 2016), from its repository into a folder
+as train, valid and test, each .en and .de. Every file is checked by MD5 (from torchtext)
+and number of lines."""
 import argparse
 import gzip
 import hashlib
@@ -48,6 +49,7 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", metavar="FOLDER", help="output directory")
     main(parser.parse_args().folder)

@@ -3,7 +3,7 @@
 # Uses and reports the first available source:
 #   1. $NMT_DATA/multi30k    (a local copy: train, val, test2016)
 #   2. Multi30k task 1, raw (Elliott et al. 2016; image captions, 29,000 pairs), from its repository
-#   3. Debian's package descriptions in English and German, through apt (about 45,000 sentence pairs)
+#   3. Debian's package descriptions in English and German, through apt (about 45,000 pairs)
 # Usage: scripts/data/get_data.sh [--source local|multi30k|debian] FOLDER
 set -euo pipefail
 unset CDPATH
@@ -13,7 +13,7 @@ fail() {
   echo "get_data: $1" >&2
   exit "${2:-1}"
 }
-say() { echo "get_data: $1" >&2; }
+say() { echo "get_data: $*" >&2; }
 
 wanted=
 if [ "${1:-}" = --source ]; then
@@ -24,14 +24,16 @@ if [ "${1:-}" = --source ]; then
   esac
   shift 2
 fi
-[ $# -eq 1 ] && [ -n "$1" ] && [ "${1#-}" = "$1" ] || fail "usage: get_data.sh [--source local|multi30k|debian] FOLDER" 2
+[ $# -eq 1 ] && [ -n "$1" ] && [ "${1#-}" = "$1" ] ||
+  fail "usage: get_data.sh [--source local|multi30k|debian] FOLDER" 2
 folder=$1
 files=(train.en train.de valid.en valid.de test.en test.de)
 
 complete() {  # folder: whether all six files exist and both sides have equal numbers of lines
   local split
   for split in train valid test; do
-    [ -s "$1/$split.en" ] && [ -s "$1/$split.de" ] && [ "$(wc -l <"$1/$split.en")" -eq "$(wc -l <"$1/$split.de")" ] || return 1
+    [ -s "$1/$split.en" ] && [ -s "$1/$split.de" ] &&
+      [ "$(wc -l <"$1/$split.en")" -eq "$(wc -l <"$1/$split.de")" ] || return 1
   done
 }
 
@@ -49,7 +51,8 @@ from_local() {
   for split in train:train valid:val test:test2016; do
     for name in en de; do
       [ -r "$NMT_DATA/multi30k/${split#*:}.$name" ] || return 1
-      cp "$NMT_DATA/multi30k/${split#*:}.$name" "$work/${split%:*}.$name" && chmod u+w "$work/${split%:*}.$name" || return 1
+      cp "$NMT_DATA/multi30k/${split#*:}.$name" "$work/${split%:*}.$name" &&
+        chmod u+w "$work/${split%:*}.$name" || return 1
     done
   done
   echo "Multi30k task 1 from $NMT_DATA/multi30k" >"$work/SOURCE"
@@ -66,11 +69,12 @@ from_debian() {
   local apt=$work/apt
   mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
   # Unreachable sources are ignored as long as one with translations is reachable.
-  apt-get -q -o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User="$(id -un)" \
-    -o Acquire::Languages=de,en -o Acquire::Retries=1 -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30 \
-    update >"$apt/log" 2>&1 || true
+  apt-get -q -o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" \
+    -o APT::Sandbox::User="$(id -un)" -o Acquire::Languages=de,en -o Acquire::Retries=1 \
+    -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30 update >"$apt/log" 2>&1 || true
   if ! compgen -G "$apt/lists/*_Translation-de*" >/dev/null; then
-    say "apt downloaded no German package descriptions: $(grep -m1 -E '^(E|W|Err)' "$apt/log" || echo 'no error message')"
+    say "apt downloaded no German package descriptions:" \
+      "$(grep -m1 -E '^(E|W|Err)' "$apt/log" || echo 'no error message')"
     return 1
   fi
   python3 "$scripts/align_descriptions.py" "$apt/lists" "$work" || return 1
@@ -85,9 +89,12 @@ for source in local multi30k debian; do
   fi
   if "from_$source" && complete "$work"; then
     (cd "$work" && mv "${files[@]}" SOURCE "$(cd .. && pwd)/")
-    say "took $(cat "$folder/SOURCE"): $(wc -l <"$folder/train.en") pairs for training, $(wc -l <"$folder/valid.en") for validation, $(wc -l <"$folder/test.en") for testing, in $folder"
+    say "took $(cat "$folder/SOURCE"): $(wc -l <"$folder/train.en") pairs for training," \
+      "$(wc -l <"$folder/valid.en") for validation," \
+      "$(wc -l <"$folder/test.en") for testing, in $folder"
     exit 0
   fi
   say "source '$source' is not to be had here"
 done
-fail "no English-German data is available; set NMT_DATA to a folder with multi30k/{train,val,test2016}.{en,de}"
+fail "no English-German data is available; \
+set NMT_DATA to a folder with multi30k/{train,val,test2016}.{en,de}"

@@ -4,20 +4,20 @@
     linearize_trees.py write TREES.conllu WORDS PARSES
     linearize_trees.py score TREES.conllu OUTPUT
 
-`write` makes two files with one sentence per line: the words, and the tree as brackets in the order of
-the words (Vinyals et al. 2015, "Grammar as a foreign language"). A subtree is `(relation`, its left
-dependents, `*` for its word, its right dependents and `)`:
+`write` makes two files with one sentence per line: the words, and the tree as brackets in the order
+of the words (Vinyals et al. 2015, "Grammar as a foreign language"). A subtree is `(relation`, its
+left dependents, `*` for its word, its right dependents and `)`:
 
     She reads books .     (root (nsubj * ) * (obj * ) (punct * ) )
 
-Subtypes of relations (nsubj:pass) are dropped with --no-subtypes. A tree with crossing arcs is written
-as the nearest projective one: each word within the range of a crossing arc is attached to the head of
-its head until none crosses (Nivre & Nilsson 2005, without their encoding of the move).
+Subtypes of relations (nsubj:pass) are dropped with --no-subtypes. A tree with crossing arcs is
+written as the nearest projective one: each word within the range of a crossing arc is attached to
+the head of its head until none crosses (Nivre & Nilsson 2005, without their encoding of the move).
 
-`score` compares the output of a model with the trees of the file, which may cross: the shares of words
-with the right head (UAS), and head and relation (LAS), the share of trees that are right as a whole, and
-the share of outputs that are well-formed trees of as many words. Missing closing brackets are added at
-the end, others are left out; words that the output lacks count as wrong."""
+`score` compares the output of a model with the trees of the file, which may cross: the shares of
+words with the right head (UAS), and head and relation (LAS), the share of trees that are right as a
+whole, and the share of outputs that are well-formed trees of as many words. Missing closing
+brackets are added at the end, others are left out; words that the output lacks count as wrong."""
 import argparse
 import os
 import re
@@ -47,7 +47,9 @@ def check_tree(where, sentence):
     heads = [head for _, head, _ in sentence]
     for word, head in enumerate(heads, 1):
         if head > len(heads):
-            sys.exit(f"{where}: word {word} has the head {head}, the sentence has {len(heads)} words")
+            sys.exit(
+                f"{where}: word {word} has the head {head}, the sentence has {len(heads)} words")
+    for word, head in enumerate(heads, 1):
         seen = set()
         while head != 0:
             if head in seen:
@@ -70,10 +72,12 @@ def read_trees(path):
             if len(columns) != 10:
                 sys.exit(f"{path}:{number}: {len(columns)} columns, expected the 10 of CoNLL-U")
             if not columns[0].isdecimal() and not re.fullmatch(r"\d+[-.]\d+", columns[0]):
-                sys.exit(f"{path}:{number}: word number '{columns[0][:80]}', expected 3, 3-4 or 3.1")
+                sys.exit(f"{path}:{number}: word number '{columns[0][:80]}', expected 3, "
+                         "3-4 or 3.1")
             if columns[0].isdecimal():
                 if int(columns[0]) != len(sentence) + 1:
-                    sys.exit(f"{path}:{number}: word number {columns[0]}, expected {len(sentence) + 1}")
+                    sys.exit(f"{path}:{number}: word number {columns[0]}, "
+                             f"expected {len(sentence) + 1}")
                 if not columns[6].isdecimal():
                     sys.exit(f"{path}:{number}: head '{columns[6]}', expected a number")
                 if len(sentence) == LONGEST:
@@ -154,8 +158,8 @@ def parse(tokens):
 
 
 def close(heads, open_subtrees, waiting):
-    """Ends the innermost subtree: its word becomes the head of its dependents, and a dependent of the
-    next subtree."""
+    """Ends the innermost subtree: its word becomes the head of its dependents, and a dependent of
+    the next subtree."""
     (_, word), below = open_subtrees.pop(), waiting.pop()
     if word:
         for dependent in below:
@@ -169,7 +173,8 @@ def write(args):
     sentences = list(read_trees(args.trees))  # all are checked before anything is written
     if len({os.path.realpath(path) for path in (args.trees, args.words, args.parses)}) < 3:
         sys.exit(f"{args.trees}, {args.words}, {args.parses}: expected three different files")
-    parts = [path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.part" for path in (args.words, args.parses)]
+    parts = [path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.part"
+             for path in (args.words, args.parses)]
     made = [part for part, path in zip(parts, (args.words, args.parses)) if part != path]
     try:
         with open_file(parts[0], "w") as words, open_file(parts[1], "w") as parses:
@@ -198,18 +203,22 @@ def score(args):
     for sentence, output in zip(sentences, outputs):
         heads, relations, is_sound = parse(output.split())
         kept = (lambda r: r.split(":")[0]) if args.no_subtypes else (lambda r: r)
-        right = [(h == head, h == head and kept(r) == kept(relation)) for (_, head, relation), h, r in zip(sentence, heads, relations)]
+        right = [(h == head, h == head and kept(r) == kept(relation))
+                 for (_, head, relation), h, r in zip(sentence, heads, relations)]
         words += len(sentence)
         unlabeled += sum(u for u, _ in right)
         labeled += sum(l for _, l in right)
         sound += is_sound and len(heads) == len(sentence)
         whole += len(heads) == len(sentence) and all(l for _, l in right)
-    print(f"UAS {100 * unlabeled / words:.2f} | LAS {100 * labeled / words:.2f} | whole trees {100 * whole / len(sentences):.2f} % | "
-          f"well-formed {100 * sound / len(sentences):.2f} % | {words:,} words, {len(sentences):,} sentences")  # fmt: skip
+    print(f"UAS {100 * unlabeled / words:.2f} | LAS {100 * labeled / words:.2f} | whole trees "
+          f"{100 * whole / len(sentences):.2f} % | "
+          f"well-formed {100 * sound / len(sentences):.2f} % | {words:,} words, {len(sentences):,} "
+          "sentences")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     jobs = parser.add_subparsers(required=True, metavar="write|score")
     job = jobs.add_parser("write", help="trees to lines of words and of brackets")
     job.add_argument("trees", metavar="TREES.conllu")
@@ -221,7 +230,8 @@ def main():
     other.add_argument("output", metavar="OUTPUT")
     other.set_defaults(run=score)
     for either in (job, other):
-        either.add_argument("--no-subtypes", action="store_true", help="relations without what follows the colon")
+        either.add_argument("--no-subtypes", action="store_true",
+                            help="relations without what follows the colon")
     args = parser.parse_args()
     args.run(args)
 

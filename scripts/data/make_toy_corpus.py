@@ -1,53 +1,69 @@
 #!/usr/bin/env python3
-"""Generates a small English-German corpus of correct translations: numbers, dates, clock times and prices
-in words, and clauses with German word order (verb second; participles, infinitives and separable
-prefixes last; the verb last in subordinate clauses), declension and compounds.
+"""Generates a small English-German corpus of correct translations: numbers, dates, clock times and
+prices in words, and clauses with German word order (verb second; participles, infinitives and
+separable prefixes last; the verb last in subordinate clauses), declension and compounds.
 
     make_toy_corpus.py --pairs 20000 --seed 1 FOLDER
 
-writes FOLDER/{train,valid,test}.{en,de}. Every sentence of either language occurs once, so the splits
-are disjoint. The same arguments give the same bytes. Needs only Python's standard library."""
+writes FOLDER/{train,valid,test}.{en,de}. Every sentence of either language occurs once, so
+the splits are disjoint. The same arguments give the same bytes. Needs only Python's
+standard library."""
 import argparse
 import pathlib
 import random
 import sys
 import tempfile
 
-EN_SMALL = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+EN_SMALL = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+            "fifteen sixteen "
             "seventeen eighteen nineteen").split()
 EN_TENS = ". . twenty thirty forty fifty sixty seventy eighty ninety".split()
-EN_ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
-               "twelve": "twelfth"}
-DE_SMALL = ("null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
+EN_ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth",
+               "eight": "eighth", "nine": "ninth", "twelve": "twelfth"}
+DE_SMALL = ("null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn "
+            "fünfzehn sechzehn "
             "siebzehn achtzehn neunzehn").split()
 DE_TENS = ". . zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
 DE_ORDINALS = {1: "erst", 3: "dritt", 7: "siebt", 8: "acht"}
-MONTHS = [("January", "Januar"), ("February", "Februar"), ("March", "März"), ("April", "April"), ("May", "Mai"),
+MONTHS = [("January", "Januar"), ("February", "Februar"), ("March", "März"), ("April", "April"),
+          ("May", "Mai"),
           ("June", "Juni"), ("July", "Juli"), ("August", "August"), ("September", "September"),
           ("October", "Oktober"), ("November", "November"), ("December", "Dezember")]
-DAYS = [("Monday", "Montag"), ("Tuesday", "Dienstag"), ("Wednesday", "Mittwoch"), ("Thursday", "Donnerstag"),
+DAYS = [("Monday", "Montag"), ("Tuesday", "Dienstag"), ("Wednesday", "Mittwoch"),
+        ("Thursday", "Donnerstag"),
         ("Friday", "Freitag"), ("Saturday", "Samstag"), ("Sunday", "Sonntag")]
 
 # English, German, gender, plurals.
-PEOPLE = [("man", "Mann", "m"), ("woman", "Frau", "f"), ("child", "Kind", "n"), ("teacher", "Lehrer", "m"),
-          ("doctor", "Ärztin", "f"), ("girl", "Mädchen", "n"), ("boy", "Junge", "m"), ("baker", "Bäcker", "m"),
-          ("neighbour", "Nachbarin", "f"), ("guest", "Gast", "m"), ("grandmother", "Großmutter", "f"),
+PEOPLE = [("man", "Mann", "m"), ("woman", "Frau", "f"), ("child", "Kind", "n"),
+          ("teacher", "Lehrer", "m"),
+          ("doctor", "Ärztin", "f"), ("girl", "Mädchen", "n"), ("boy", "Junge", "m"),
+          ("baker", "Bäcker", "m"),
+          ("neighbour", "Nachbarin", "f"), ("guest", "Gast", "m"),
+          ("grandmother", "Großmutter", "f"),
           ("engineer", "Ingenieurin", "f"), ("painter", "Maler", "m"), ("driver", "Fahrer", "m")]
 NAMES = "Anna Peter Maria Thomas Julia Martin Sophie Daniel".split()
 THINGS = [("table", "Tisch", "m", "tables", "Tische"), ("lamp", "Lampe", "f", "lamps", "Lampen"),
           ("chair", "Stuhl", "m", "chairs", "Stühle"), ("door", "Tür", "f", "doors", "Türen"),
-          ("window", "Fenster", "n", "windows", "Fenster"), ("clock", "Uhr", "f", "clocks", "Uhren"),
-          ("mirror", "Spiegel", "m", "mirrors", "Spiegel"), ("cupboard", "Schrank", "m", "cupboards", "Schränke"),
-          ("picture", "Bild", "n", "pictures", "Bilder"), ("carpet", "Teppich", "m", "carpets", "Teppiche")]
-ROOMS = [("kitchen", "Küchen"), ("garden", "Garten"), ("office", "Büro"), ("school", "Schul"), ("hotel", "Hotel"),
+          ("window", "Fenster", "n", "windows", "Fenster"),
+          ("clock", "Uhr", "f", "clocks", "Uhren"),
+          ("mirror", "Spiegel", "m", "mirrors", "Spiegel"),
+          ("cupboard", "Schrank", "m", "cupboards", "Schränke"),
+          ("picture", "Bild", "n", "pictures", "Bilder"),
+          ("carpet", "Teppich", "m", "carpets", "Teppiche")]
+ROOMS = [("kitchen", "Küchen"), ("garden", "Garten"), ("office", "Büro"), ("school", "Schul"),
+         ("hotel", "Hotel"),
          ("bathroom", "Badezimmer"), ("cellar", "Keller")]
 FOODS = [("apple", "Apfel", "m", "apples", "Äpfel"), ("egg", "Ei", "n", "eggs", "Eier"),
          ("cake", "Kuchen", "m", "cakes", "Kuchen"), ("pear", "Birne", "f", "pears", "Birnen"),
-         ("orange", "Orange", "f", "oranges", "Orangen"), ("potato", "Kartoffel", "f", "potatoes", "Kartoffeln")]
-PERSON_ADJECTIVES = [("old", "alt"), ("young", "jung"), ("friendly", "freundlich"), ("tired", "müde"), ("tall", "groß")]
-THING_ADJECTIVES = [("red", "rot"), ("green", "grün"), ("small", "klein"), ("new", "neu"), ("beautiful", "schön"),
+         ("orange", "Orange", "f", "oranges", "Orangen"),
+         ("potato", "Kartoffel", "f", "potatoes", "Kartoffeln")]
+PERSON_ADJECTIVES = [("old", "alt"), ("young", "jung"), ("friendly", "freundlich"),
+                     ("tired", "müde"), ("tall", "groß")]
+THING_ADJECTIVES = [("red", "rot"), ("green", "grün"), ("small", "klein"), ("new", "neu"),
+                    ("beautiful", "schön"),
                     ("cheap", "billig"), ("heavy", "schwer"), ("yellow", "gelb")]
-# English third person, base, participle; German third person without prefix, prefix, infinitive, participle.
+# English third person, base, participle; German third person without prefix, prefix,
+# infinitive, participle.
 VERBS = [("buys", "buy", "bought", "kauft", "", "kaufen", "gekauft"),
          ("sees", "see", "seen", "sieht", "", "sehen", "gesehen"),
          ("finds", "find", "found", "findet", "", "finden", "gefunden"),
@@ -57,13 +73,17 @@ VERBS = [("buys", "buy", "bought", "kauft", "", "kaufen", "gekauft"),
          ("washes", "wash", "washed", "wäscht", "", "waschen", "gewaschen"),
          ("fetches", "fetch", "fetched", "holt", "ab", "abholen", "abgeholt"),
          ("takes along", "take along", "taken along", "nimmt", "mit", "mitnehmen", "mitgenommen"),
-         ("gives back", "give back", "given back", "gibt", "zurück", "zurückgeben", "zurückgegeben")]
+         ("gives back", "give back", "given back", "gibt", "zurück", "zurückgeben",
+          "zurückgegeben")]
 EATING = ("eats", "eat", "eaten", "isst", "", "essen", "gegessen")
-MODALS = [("can", "kann"), ("must", "muss"), ("wants to", "will"), ("may", "darf"), ("should", "soll")]
+MODALS = [("can", "kann"), ("must", "muss"), ("wants to", "will"), ("may", "darf"),
+          ("should", "soll")]
 THOUGHTS = [("I know that", "Ich weiß, dass"), ("we believe that", "Wir glauben, dass"),
             ("he says that", "Er sagt, dass"), ("she hopes that", "Sie hofft, dass"),
-            ("I am happy because", "Ich bin froh, weil"), ("we are laughing because", "Wir lachen, weil"),
-            ("nobody asks whether", "Niemand fragt, ob"), ("I wonder whether", "Ich frage mich, ob")]
+            ("I am happy because", "Ich bin froh, weil"),
+            ("we are laughing because", "Wir lachen, weil"),
+            ("nobody asks whether", "Niemand fragt, ob"),
+            ("I wonder whether", "Ich frage mich, ob")]
 
 
 def en_number(n):
@@ -75,11 +95,13 @@ def en_number(n):
     if n < 1000:
         return EN_SMALL[n // 100] + " hundred" + (" and " + en_number(n % 100) if n % 100 else "")
     rest = n % 1000
-    return en_number(n // 1000) + " thousand" + ((" and " if rest < 100 else " ") + en_number(rest) if rest else "")
+    return (en_number(n // 1000) + " thousand"
+            + ((" and " if rest < 100 else " ") + en_number(rest) if rest else ""))
 
 
 def de_number(n, last="eins"):
-    """0 <= n < 1,000,000; `last`: how a final 1 is written, "eins" on its own or "ein" before a noun."""
+    """0 <= n < 1,000,000; `last`: how a final 1 is written, "eins" on its own or "ein"
+    before a noun."""
     if n == 1:
         return last
     if n < 20:
@@ -87,7 +109,8 @@ def de_number(n, last="eins"):
     if n < 100:
         return (de_number(n % 10, "ein") + "und" if n % 10 else "") + DE_TENS[n // 10]
     if n < 1000:
-        return de_number(n // 100, "ein") + "hundert" + (de_number(n % 100, last) if n % 100 else "")
+        return de_number(n // 100,
+                         "ein") + "hundert" + (de_number(n % 100, last) if n % 100 else "")
     return de_number(n // 1000, "ein") + "tausend" + (de_number(n % 1000, last) if n % 1000 else "")
 
 
@@ -119,10 +142,11 @@ def de_year(year):
 
 
 def clock(hour, minute):
-    """1 <= hour <= 12, minute a multiple of 5. German counts to the half hour: 3:25 is "fünf vor halb vier"."""
+    """1 <= hour <= 12, minute a multiple of 5. German counts to the half hour: 3:25 is "fünf vor
+    halb vier"."""
     following = hour % 12 + 1
-    names = {5: ("five", "fünf"), 10: ("ten", "zehn"), 15: ("a quarter", "Viertel"), 20: ("twenty", "zwanzig"),
-             25: ("twenty-five", None)}
+    names = {5: ("five", "fünf"), 10: ("ten", "zehn"), 15: ("a quarter", "Viertel"),
+             20: ("twenty", "zwanzig"), 25: ("twenty-five", None)}
     if minute == 0:
         return en_number(hour) + " o'clock", de_number(hour, "ein") + " Uhr"
     if minute == 30:
@@ -137,10 +161,12 @@ def clock(hour, minute):
 
 def price(euros, cents):
     """At least one of both is positive."""
-    english = [f"{en_number(n)} {name}{'' if n == 1 else 's'}" for n, name in ((euros, "euro"), (cents, "cent")) if n]
+    english = [f"{en_number(n)} {name}{'' if n == 1 else 's'}"
+               for n, name in ((euros, "euro"), (cents, "cent")) if n]
     if not euros:
         return english[0], de_number(cents, "ein") + " Cent"
-    return " and ".join(english), de_number(euros, "ein") + " Euro" + (" " + de_number(cents) if cents else "")
+    return (" and ".join(english),
+            de_number(euros, "ein") + " Euro" + (" " + de_number(cents) if cents else ""))
 
 
 def article(word):
@@ -176,7 +202,8 @@ class Maker:
 
     def date(self, ending):
         day, month = self.random.randrange(1, 29), self.pick(MONTHS)
-        english, german = f"the {en_ordinal(day)} of {month[0]}", f"{de_ordinal(day, ending)} {month[1]}"
+        english, german = (f"the {en_ordinal(day)} of {month[0]}",
+                           f"{de_ordinal(day, ending)} {month[1]}")
         if self.chance(0.6):
             year = self.random.randrange(1900, 2060)
             english, german = f"{english} {en_year(year)}", f"{german} {de_year(year)}"
@@ -190,21 +217,23 @@ class Maker:
         return price(self.random.randrange(1, 100 if self.chance(0.7) else 2000), cents)
 
     def thing(self, food=None):
-        """(English, German, gender, plurals) of a thing; things other than food may be compounds."""
+        """(English, German, gender, plurals) of a thing; things other than food may be
+        compounds."""
         if self.chance(0.35) if food is None else food:
             return self.pick(FOODS)
         english, german, gender, english_plural, german_plural = self.pick(THINGS)
         if self.chance(0.5):
             room = self.pick(ROOMS)
-            return (f"{room[0]} {english}", room[1] + german.lower(), gender, f"{room[0]} {english_plural}",
-                    room[1] + german_plural.lower())
+            return (f"{room[0]} {english}", room[1] + german.lower(), gender,
+                    f"{room[0]} {english_plural}", room[1] + german_plural.lower())
         return english, german, gender, english_plural, german_plural
 
     def subject(self):
         if self.chance(0.25):
             name = self.pick(NAMES)
             return name, name
-        noun, adjective = self.pick(PEOPLE), self.pick(PERSON_ADJECTIVES) if self.chance(0.5) else ("", "")
+        noun, adjective = (self.pick(PEOPLE),
+                           self.pick(PERSON_ADJECTIVES) if self.chance(0.5) else ("", ""))
         english = f"{adjective[0]} {noun[0]}".strip()
         kind = "the" if self.chance(0.7) else "a"
         return ("the " + english if kind == "the" else article(english),
@@ -234,12 +263,14 @@ class Maker:
             day = self.pick(DAYS)
             return "on " + day[0], "am " + day[1]
         if kind < 0.9:
-            return self.pick([("in the morning", "am Morgen"), ("in the evening", "am Abend"), ("at night", "in der Nacht")])
-        return ("yesterday", "gestern") if past else self.pick([("today", "heute"), ("tomorrow", "morgen")])
+            return self.pick([("in the morning", "am Morgen"), ("in the evening", "am Abend"),
+                              ("at night", "in der Nacht")])
+        return (("yesterday", "gestern") if past
+                else self.pick([("today", "heute"), ("tomorrow", "morgen")]))
 
     def clause(self):
-        """The parts of a clause: the subject in both languages; verb, object and time in English; finite verb, time, object,
-        participle or infinitive, and separable prefix in German."""
+        """The parts of a clause: the subject in both languages; verb, object and time in English;
+        finite verb, time, object, participle or infinitive, and separable prefix in German."""
         food = self.chance(0.35)
         verb = EATING if food and self.chance(0.5) else self.pick(VERBS)
         subject, thing = self.subject(), self.object(self.thing(food))
@@ -263,7 +294,8 @@ class Maker:
             modal = self.pick(MODALS)
             english_verb, finite, end, prefix = f"{modal[0]} {bare[1]}", modal[1], verb[5], ""
             time = self.time(False)
-        return subject, (english_verb, english_thing + particle, time[0]), (finite, time[1], middle, end, prefix)
+        return (subject, (english_verb, english_thing + particle, time[0]),
+                (finite, time[1], middle, end, prefix))
 
     def main_clause(self):
         subject, (verb, thing, when), (finite, time, middle, end, prefix) = self.clause()
@@ -278,25 +310,30 @@ class Maker:
     def subordinate_clause(self):
         subject, (verb, thing, when), (finite, time, middle, end, prefix) = self.clause()
         thought = self.pick(THOUGHTS)
-        german = [thought[1], subject[1], time, middle, end, prefix + finite]  # the finite verb with its prefix last
-        return f"{thought[0]} {subject[0]} {verb} {thing} {when}.", " ".join(filter(None, german)) + "."
+        # the finite verb with its prefix last
+        german = [thought[1], subject[1], time, middle, end, prefix + finite]
+        return (f"{thought[0]} {subject[0]} {verb} {thing} {when}.",
+                " ".join(filter(None, german)) + ".")
 
     def number_sentence(self):
         n = self.random.randrange(10 ** self.random.randrange(1, 7))
         english, german = en_number(n), de_number(n)
-        frame = self.pick([("the number is {}.", "Die Zahl ist {}."), ("{} is the answer.", "{} ist die Antwort."),
+        frame = self.pick([("the number is {}.", "Die Zahl ist {}."),
+                           ("{} is the answer.", "{} ist die Antwort."),
                            ("please count to {}.", "Bitte zähle bis {}.")])
         return frame[0].format(english), frame[1].format(german)
 
     def date_sentence(self):
         english, german = self.date("e")
-        frame = self.pick([("today is {}.", "Heute ist der {}."), ("tomorrow is {}.", "Morgen ist der {}."),
+        frame = self.pick([("today is {}.", "Heute ist der {}."),
+                           ("tomorrow is {}.", "Morgen ist der {}."),
                            ("yesterday was {}.", "Gestern war der {}.")])
         return frame[0].format(english), frame[1].format(german)
 
     def clock_sentence(self):
         english, german = self.clock()
-        frame = self.pick([("it is {}.", "Es ist {}."), ("the train leaves at {}.", "Der Zug fährt um {} ab."),
+        frame = self.pick([("it is {}.", "Es ist {}."),
+                           ("the train leaves at {}.", "Der Zug fährt um {} ab."),
                            ("at {} the shop closes.", "Um {} schließt das Geschäft.")])
         return frame[0].format(english), frame[1].format(german)
 
@@ -305,8 +342,10 @@ class Maker:
         return f"{thing[0]} costs {cost[0]}.", f"{thing[1]} kostet {cost[1]}."
 
     def pair(self):
-        kinds = [(0.4, self.main_clause), (0.65, self.subordinate_clause), (0.75, self.number_sentence),
-                 (0.85, self.date_sentence), (0.87, self.clock_sentence), (1.0, self.price_sentence)]
+        kinds = [(0.4, self.main_clause), (0.65, self.subordinate_clause),
+                 (0.75, self.number_sentence),
+                 (0.85, self.date_sentence), (0.87, self.clock_sentence),
+                 (1.0, self.price_sentence)]
         draw = self.random.random()
         pair = next(make for limit, make in kinds if draw < limit)()
         return tuple(text[0].upper() + text[1:] for text in pair)
@@ -335,14 +374,17 @@ def write(folder, files, sizes, pairs):
             part, pairs = pairs[:size], pairs[size:]
             for side, language in enumerate(("en", "de")):
                 text = "".join(pair[side] + "\n" for pair in part)
-                pathlib.Path(aside, files[name, language].name).write_text(text, encoding="utf-8", newline="\n")
+                pathlib.Path(aside, files[name, language].name).write_text(text, encoding="utf-8",
+                                                                           newline="\n")
         for path in files.values():
             pathlib.Path(aside, path.name).replace(path)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", metavar="FOLDER", type=pathlib.Path, help="output directory; created if missing")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", metavar="FOLDER", type=pathlib.Path,
+                        help="output directory; created if missing")
     parser.add_argument("--pairs", type=int, default=20000, help="training pairs (%(default)s)")
     parser.add_argument("--valid", type=int, default=200, help="validation pairs (%(default)s)")
     parser.add_argument("--test", type=int, default=200, help="test pairs (%(default)s)")
@@ -352,7 +394,8 @@ def main():
     for name, size in sizes.items():
         if size < 1:
             parser.error(f"{name}: {size} pairs, expected at least 1")
-    files = {(name, language): options.folder / f"{name}.{language}" for name in sizes for language in ("en", "de")}
+    files = {(name, language): options.folder / f"{name}.{language}" for name in sizes
+             for language in ("en", "de")}
     try:
         options.folder.mkdir(parents=True, exist_ok=True)
         for path in files.values():

@@ -26,7 +26,10 @@ fetch_archives
 check_archives
 
 # Lines of a tagged file that are text; titles and descriptions count, as on both sides.
-spoken() { sed -E '/^[[:space:]]*<(url|talkid|keywords|speaker|reviewer|translator|doc|\/doc)/d; s/<\/?(title|description)>//g' "$1"; }
+spoken() {
+  sed -E '/^[[:space:]]*<(url|talkid|keywords|speaker|reviewer|translator|doc|\/doc)/d
+          s/<\/?(title|description)>//g' "$1"
+}
 
 newest=""
 for side in de en; do
@@ -41,12 +44,13 @@ for side in de en; do
     xml=$(extract de-en.tgz "IWSLT14.$set.de-en.$side.xml")
     python3 "$scripts/sgm_to_text.py" "$xml" >>"$work/test.$side" || die "$xml cannot be read"
   done
-  if ! cmp -s "$work/test.$side" "$folder/test.$side"; then mv "$work/test.$side" "$folder/test.$side"; fi
+  cmp -s "$work/test.$side" "$folder/test.$side" || mv "$work/test.$side" "$folder/test.$side"
 done
 equal_lines test de en
 
-if [ ! -s "$folder/train.en" ] || [ "$newest" -nt "$folder/train.en" ] || [ "$scripts/clean_corpus.py" -nt "$folder/train.en" ]; then
-  python3 "$scripts/clean_corpus.py" "$work/all.de" "$work/all.en" "$work/clean.de" "$work/clean.en" \
+if [ ! -s "$folder/train.en" ] || [ "$newest" -nt "$folder/train.en" ] ||
+  [ "$scripts/clean_corpus.py" -nt "$folder/train.en" ]; then
+  python3 "$scripts/clean_corpus.py" "$work"/all.{de,en} "$work"/clean.{de,en} \
     --max-words 175 --max-ratio 1.5 --hold-out "$folder"/test.{de,en} || die "cleaning failed"
   for side in de en; do
     awk 'NR % 23 == 0' "$work/clean.$side" >"$folder/valid.$side"
@@ -55,5 +59,6 @@ if [ ! -s "$folder/train.en" ] || [ "$newest" -nt "$folder/train.en" ] || [ "$sc
   done
 fi
 wc -l "$folder"/{train,valid,test}.{de,en}
-echo "$program: train with: nmt-train --config configs/iwslt14-de-en-group.yaml --train-sets $folder/train.de $folder/train.en --valid-sets $folder/valid.de $folder/valid.en"
+echo "$program: train with: nmt-train --config configs/iwslt14-de-en-group.yaml --train-sets" \
+  "$folder/train.de $folder/train.en --valid-sets $folder/valid.de $folder/valid.en"
 echo "$program: $work can be removed"

@@ -2,7 +2,8 @@
 # Prepares WMT14 English-German from the public archives: train, newstest2013 (development) and
 # newstest2014 (test) as raw text.
 #
-#   scripts/data/prepare_wmt14.sh [FOLDER]          default FOLDER: data/wmt14; needs 6 GB, 1.5 GB at the end
+#   scripts/data/prepare_wmt14.sh [FOLDER]
+#       default FOLDER: data/wmt14; needs 6 GB, 1.5 GB at the end
 #
 # Downloads go to FOLDER/archives. Interrupted downloads are resumed, complete ones are not
 # repeated. An archive is checked against a checksum used by public software (table below;
@@ -23,12 +24,14 @@ folder=${1:-data/wmt14}
 mirror=${NMT_WMT14_MIRROR:-https://www.statmt.org}
 # Local name, address, bytes (-: unknown), checksum, source of the checksum. Only one research
 # project publishes the checksum of dev.tgz.
-table="europarl-v7-de-en.tgz europarl/v7/de-en.tgz 197785698 sha1:53bb5408d22977c89284bd755717e6bbb5b12bc5 GluonNLP
+table="europarl-v7-de-en.tgz europarl/v7/de-en.tgz 197785698 \
+sha1:53bb5408d22977c89284bd755717e6bbb5b12bc5 GluonNLP
 training-parallel-commoncrawl.tgz wmt13/training-parallel-commoncrawl.tgz 918311367 \
 sha256:c7a74e2ea01ac6c920123108627e35278d4ccb5701e15428ffa34de86fa3a9e5 TensorFlow-Datasets
 training-parallel-nc-v9.tgz wmt14/training-parallel-nc-v9.tgz 80418416 \
 sha256:cb8953f292298e6877ae433c98912b927cb0766b303f4540512ddd286c748485 TensorFlow-Datasets
-dev.tgz wmt14/dev.tgz - sha256:cda0f85309e8ea4c9c2bc142cd795fb2771a5939ed5b4527b525dae05fa0c145 one-project-alone
+dev.tgz wmt14/dev.tgz - \
+sha256:cda0f85309e8ea4c9c2bc142cd795fb2771a5939ed5b4527b525dae05fa0c145 one-project-alone
 test-full.tgz wmt14/test-full.tgz - md5:a8cd784e006feb32ac6f3d9ec7eb389a sacreBLEU"
 
 . "$scripts/archives.sh"
@@ -52,7 +55,8 @@ done
 for set in newstest2013 newstest2014; do equal_lines $set en de; done
 
 english="" german="" newest=""
-for pair in europarl-v7-de-en.tgz:europarl-v7.de-en training-parallel-commoncrawl.tgz:commoncrawl.de-en \
+for pair in europarl-v7-de-en.tgz:europarl-v7.de-en \
+            training-parallel-commoncrawl.tgz:commoncrawl.de-en \
             training-parallel-nc-v9.tgz:news-commentary-v9.de-en; do
   for side in en de; do
     path=$(extract "${pair%%:*}" "${pair#*:}.$side")
@@ -64,11 +68,14 @@ done
 for held in "$folder"/newstest2013.{en,de} "$folder"/newstest2014.{en,de}; do
   if [ "$held" -nt "$newest" ]; then newest=$held; fi
 done
-if [ ! -s "$folder/train.de" ] || [ "$newest" -nt "$folder/train.de" ] || [ "$scripts/clean_corpus.py" -nt "$folder/train.de" ]; then
+if [ ! -s "$folder/train.de" ] || [ "$newest" -nt "$folder/train.de" ] ||
+  [ "$scripts/clean_corpus.py" -nt "$folder/train.de" ]; then
   echo "prepare_wmt14: cleaning"
-  python3 "$scripts/clean_corpus.py" "${english:1}" "${german:1}" "$folder/train.en" "$folder/train.de" \
-    --hold-out "$folder"/newstest2013.{en,de} "$folder"/newstest2014.{en,de} || die "cleaning failed"
+  python3 "$scripts/clean_corpus.py" "${english:1}" "${german:1}" "$folder"/train.{en,de} \
+    --hold-out "$folder"/newstest2013.{en,de} "$folder"/newstest2014.{en,de} ||
+    die "cleaning failed"
 fi
 wc -l "$folder"/{train,newstest2013,newstest2014}.{en,de}
-echo "prepare_wmt14: train with: nmt-train --train-sets $folder/train.en $folder/train.de --valid-sets $folder/newstest2013.en $folder/newstest2013.de"
+echo "prepare_wmt14: train with: nmt-train --train-sets $folder/train.en $folder/train.de" \
+  "--valid-sets $folder/newstest2013.en $folder/newstest2013.de"
 echo "prepare_wmt14: $work can be removed"

@@ -3,7 +3,8 @@
 # al. 2015 and the ATR paper train on; newstest2012 and newstest2013 together (development);
 # newstest2014 (test). The text is tokenized.
 #
-#   scripts/data/prepare_wmt14_fr.sh [FOLDER]       default FOLDER: data/wmt14-fr; needs 12 GB, 4 GB at the end
+#   scripts/data/prepare_wmt14_fr.sh [FOLDER]
+#       default FOLDER: data/wmt14-fr; needs 12 GB, 4 GB at the end
 #
 # Downloads go to FOLDER/archives and are resumed. No checksums are published: the SHA-256 of the
 # first download is recorded in FOLDER/archives/SHA256SUMS and checked by later runs. To prepare
@@ -52,11 +53,15 @@ done
 for held in "$folder"/newstest2012+2013.{en,fr} "$folder"/newstest2014.{en,fr}; do
   if [ "$held" -nt "$newest" ]; then newest=$held; fi
 done
-if [ ! -s "$folder/train.fr" ] || [ "$newest" -nt "$folder/train.fr" ] || [ "$scripts/clean_corpus.py" -nt "$folder/train.fr" ]; then
+if [ ! -s "$folder/train.fr" ] || [ "$newest" -nt "$folder/train.fr" ] ||
+  [ "$scripts/clean_corpus.py" -nt "$folder/train.fr" ]; then
   echo "$program: cleaning"
-  python3 "$scripts/clean_corpus.py" "${english:1}" "${french:1}" "$folder/train.en" "$folder/train.fr" \
-    --hold-out "$folder"/newstest2012+2013.{en,fr} "$folder"/newstest2014.{en,fr} || die "cleaning failed"
+  python3 "$scripts/clean_corpus.py" "${english:1}" "${french:1}" "$folder"/train.{en,fr} \
+    --hold-out "$folder"/newstest2012+2013.{en,fr} "$folder"/newstest2014.{en,fr} ||
+    die "cleaning failed"
 fi
 wc -l "$folder"/{train,newstest2012+2013,newstest2014}.{en,fr}
-echo "$program: train with: nmt-train --config configs/wmt14-en-fr-atr.yaml --train-sets $folder/train.en $folder/train.fr --valid-sets $folder/newstest2012+2013.en $folder/newstest2012+2013.fr"
+echo "$program: train with: nmt-train --config configs/wmt14-en-fr-atr.yaml --train-sets" \
+  "$folder/train.en $folder/train.fr" \
+  "--valid-sets $folder/newstest2012+2013.en $folder/newstest2012+2013.fr"
 echo "$program: $work can be removed"

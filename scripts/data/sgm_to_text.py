@@ -2,7 +2,8 @@
 """Extracts the segments of an NIST SGM file (WMT development and test sets), one per line:
 sgm_to_text.py FILE.sgm > FILE
 
-Other lines are skipped, entities are unescaped, and white space in a segment becomes single spaces."""
+Other lines are skipped, entities are unescaped, and white space in a segment becomes single
+spaces."""
 import html
 import re
 import sys
@@ -18,7 +19,8 @@ def main():
         with open(sys.argv[1], encoding="utf-8-sig") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        print(f"sgm_to_text: {sys.argv[1]}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+        print(f"sgm_to_text: {sys.argv[1]}: {getattr(error, 'strerror', None) or error}",
+              file=sys.stderr)
         return 3
     segments = SEGMENT.findall(text)
     if not segments:

@@ -80,7 +80,8 @@ def same_results(builds, corpus, scratch, updates):
     text = (corpus / "valid.en").read_bytes()
     differing = []
     for name, options in cases.items():
-        every = [o for key in ("--valid-freq", "--save-freq", "--after") for o in (key, f"{updates}u")]
+        every = [o for key in ("--valid-freq", "--save-freq", "--after")
+                 for o in (key, f"{updates}u")]
         models = [scratch / f"{name}.{side}" for side in ("old", "new")]
         levels = [build.train(corpus, model, *SMALL, *options, *every)
                   for build, model in zip(builds, models)]
@@ -96,8 +97,8 @@ def same_results(builds, corpus, scratch, updates):
                 "translations": outputs[0] == outputs[1],
                 "old model, new build": outputs[0] == crossed}
         bad = [what for what, equal in same.items() if not equal]
-        print(f"{name:26} {levels[0]}  {'same bits' if not bad else 'DIFFERENT: ' + ', '.join(bad)}",
-              flush=True)
+        print(f"{name:26} {levels[0]}  "
+              f"{'same bits' if not bad else 'DIFFERENT: ' + ', '.join(bad)}", flush=True)
         differing += [f"{name}: {what}" for what in bad]
     return differing
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Counts the places that adding a unit, a unit with a matrix state, an op, an option, an architecture
-and a program touches: adds one of each to a copy of the tree, builds the copy without CUDA, uses what was added, and prints the
-files and lines.
+"""Counts the places that adding a unit, a unit with a matrix state, an op, an option, an
+architecture and a program touches: adds one of each to a copy of the tree, builds the copy without
+CUDA, uses what was added, and prints the files and lines.
 
     count_places.py [--scratch DIR] [--only unit,matrix-unit,...] [--no-build]
 
@@ -23,7 +23,7 @@ from files import project_files  # noqa: E402
 RELU = {
     "src/kernels/relu.h": """#pragma once
 
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 
 #include <cstdint>
 
@@ -198,7 +198,8 @@ def use_unit(copy):
 
 def add_matrix_unit(copy):
     gla = (copy.root / "src/units/matrix/gla.h").read_text()
-    copy.create("src/units/matrix/attempt.h", gla.replace("Gla", "Attempt").replace("1.0 / 16", "1.0 / 8"))
+    copy.create("src/units/matrix/attempt.h",
+                gla.replace("Gla", "Attempt").replace("1.0 / 16", "1.0 / 8"))
     copy.edit("src/units/units.def", 'NMT_MATRIX_STATE_UNIT("gla"',
               'NMT_MATRIX_STATE_UNIT("attempt", "", Attempt)\n')
 
@@ -264,7 +265,8 @@ def use_option(copy):
 def add_architecture(copy):
     table = next((copy.root / "src").rglob("architectures.def")).relative_to(copy.root)
     copy.edit(str(table), "NMT_ARCHITECTURE(gnmt,",
-              'NMT_ARCHITECTURE(trial, "stacked layers with residual sums and a readout", "no paper",'
+              'NMT_ARCHITECTURE(trial, "stacked layers with residual sums and a readout", '
+              '"no paper",'
               ' .decoder_layers = {2, max_layers}, .residual = ResidualKind::sum)\n')
 
 

@@ -5,11 +5,11 @@
     scripts/dev/kernel_registers.py build --update   # writes the table anew
 
 A row is a file of cuda/, a kernel, and the largest number of registers of its template instances,
-rounded up to a multiple of 8, the unit in which a GPU gives registers to a thread. A third number is
-the stack in bytes; without it, a kernel has none. A row with template arguments has a budget for one
-instance. --update keeps such rows; add them by hand. The numbers are read from the objects of the
-build, so nothing is compiled. They depend on compiler and architecture, which the first line of the
-table names; for others the exit status is 77."""
+rounded up to a multiple of 8, the unit in which a GPU gives registers to a thread. A third number
+is the stack in bytes; without it, a kernel has none. A row with template arguments has a budget for
+one instance. --update keeps such rows; add them by hand. The numbers are read from the objects of
+the build, so nothing is compiled. They depend on compiler and architecture, which the first line of
+the table names; for others the exit status is 77."""
 import argparse
 import pathlib
 import re
@@ -22,7 +22,8 @@ from common import arguments  # noqa: E402
 
 FAT_BINARY = struct.pack("<I", 0xBA55ED50)
 ELF_IMAGE = 2  # the kind of an entry of a fat binary
-SYMBOLS, FRAME_SIZE, REGISTER_COUNT = 2, 0x11, 0x2F  # a type of ELF sections; attributes in .nv.info
+# a type of ELF sections; attributes in .nv.info
+SYMBOLS, FRAME_SIZE, REGISTER_COUNT = 2, 0x11, 0x2F
 UNIT = 8
 SKIPPED = 77
 
@@ -39,7 +40,8 @@ def images(data, architecture):
             image = data[entry + entry_header:entry + entry_header + entry_size]
             if kind == ELF_IMAGE and built_for == architecture:
                 if not image.startswith(b"\x7fELF"):
-                    sys.exit("the images are compressed: build without nvcc's -Xfatbin -compress-all")
+                    sys.exit("the images are compressed: build without nvcc's -Xfatbin "
+                             "-compress-all")
                 yield image
             entry += entry_header + entry_size
         begin = data.find(FAT_BINARY, end)
@@ -65,7 +67,8 @@ def kernels(image):
         if form == 4:  # a value of `size` bytes follows
             if attribute in (FRAME_SIZE, REGISTER_COUNT):
                 symbol, number = struct.unpack_from("<II", image, at)
-                name = text(symbols[6], struct.unpack_from("<I", image, symbols[4] + 24 * symbol)[0])
+                name = text(symbols[6],
+                            struct.unpack_from("<I", image, symbols[4] + 24 * symbol)[0])
                 (stack if attribute == FRAME_SIZE else registers)[name] = number
             at += size
     return [(name, registers[name], stack.get(name, 0))
@@ -89,21 +92,24 @@ def built(build, architecture):
         target = build.joinpath("cuda", "CMakeFiles", "nmt_cuda.dir", file + ".o")
         if not target.exists():
             sys.exit(f"{target} does not exist: build nmt_cuda first")
-        read = [row for image in images(target.read_bytes(), architecture) for row in kernels(image)]
+        read = [row for image in images(target.read_bytes(), architecture)
+                for row in kernels(image)]
         found[file] = read
     mangled = [row[0] for rows in found.values() for row in rows]
-    names = iter(subprocess.run(["c++filt", "-p"], input="\n".join(mangled), check=True, capture_output=True,
-                                text=True).stdout.splitlines())
+    names = iter(subprocess.run(["c++filt", "-p"], input="\n".join(mangled), check=True,
+                                capture_output=True, text=True).stdout.splitlines())
     for file, rows in found.items():
         instances = [(short(next(names)), *numbers) for _, *numbers in rows]
-        found[file] = [(instance.split("<")[0], instance, *numbers) for instance, *numbers in instances]
+        found[file] = [(instance.split("<")[0], instance, *numbers)
+                       for instance, *numbers in instances]
     return found
 
 
 def compiler_version(build):
     """The version of nvcc of a configured build."""
     for file in build.glob("CMakeFiles/*/CMakeCUDACompiler.cmake"):
-        if version := re.search(r'CMAKE_CUDA_COMPILER_VERSION "([\d.]+)"', file.read_text(encoding="utf-8")):
+        if version := re.search(r'CMAKE_CUDA_COMPILER_VERSION "([\d.]+)"',
+                                file.read_text(encoding="utf-8")):
             return version[1]
     sys.exit(f"{build} has no CUDA compiler: configure a build with CUDA first")
 
@@ -119,9 +125,11 @@ def read_table(path):
 
 
 def largest(found, rows):
-    """{row: (registers, stack)} that the build needs; the row of an instance is its own or its kernel's."""
+    """{row: (registers, stack)} that the build needs; the row of an instance is its own or
+    its kernel's."""
     needed = {}
-    for file, kernel, instance, registers, stack in ((file, *row) for file, of in found.items() for row in of):
+    for file, kernel, instance, registers, stack in ((file, *row) for file, of in found.items()
+                                                     for row in of):
         row = (file, instance if (file, instance) in rows else kernel)
         most, deepest = needed.get(row, (0, 0))
         needed[row] = max(most, registers), max(deepest, stack)
@@ -129,10 +137,12 @@ def largest(found, rows):
 
 
 def violations(found, rows):
-    for file, kernel, instance, registers, stack in ((file, *row) for file, of in found.items() for row in of):
+    for file, kernel, instance, registers, stack in ((file, *row) for file, of in found.items()
+                                                     for row in of):
         budget = rows.get((file, instance)) or rows.get((file, kernel))
         if not budget:
-            yield f"{file}: {instance} has no budget; it takes {registers} registers and {stack} bytes of stack"
+            yield (f"{file}: {instance} has no budget; it takes {registers} registers and {stack} "
+                   "bytes of stack")
         elif registers > budget[0] or stack > budget[1]:
             yield (f"{file}: {instance} takes {registers} registers and {stack} bytes of stack; "
                    f"its budget is {budget[0]} and {budget[1]}")
@@ -141,7 +151,8 @@ def violations(found, rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=arguments.folder, help="folder of a build with CUDA")
     parser.add_argument("--update", action="store_true", help="write the table anew")
     args = parser.parse_args()
@@ -151,7 +162,8 @@ def main():
     used = compiler_version(args.build)
     found = built(args.build, int(architecture))
     if not used.startswith(compiler + ".") or not any(found.values()):
-        print(f"the table is for nvcc {compiler} and sm_{architecture}; this build is of nvcc {used}"
+        print(f"the table is for nvcc {compiler} and sm_{architecture}; this build is of nvcc "
+              f"{used}"
               + ("" if any(found.values()) else f" and has no code for sm_{architecture}"))
         return SKIPPED
     if args.update:

@@ -54,7 +54,8 @@ def main():
                         metavar="BIN_DIR", help="folder of the programs (%(default)s)")
     parser.add_argument("--check", action="store_true", help="only compare the page")
     args = parser.parse_args()
-    arguments.need_programs(args.programs, *sorted(path.stem for path in (ROOT / "tools").glob("nmt-*.cpp")))
+    arguments.need_programs(args.programs,
+                            *sorted(path.stem for path in (ROOT / "tools").glob("nmt-*.cpp")))
     text = page(args.programs)
     if not args.check:
         PAGE.write_text(text, encoding="utf-8")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Generates src/text/unicode_tables.inc: the general categories P, S and N for BLEU's international
-tokenization, category M, white space as in str.split(), and the tables of str.lower(), str.upper() and str.title().
-The categories come from the package "regex", which sacreBLEU uses, everything else from Python.
-Usage: make_unicode_tables.py > src/text/unicode_tables.inc"""
+tokenization, category M, white space as in str.split(), and the tables of str.lower(), str.upper()
+and str.title(). The categories come from the package "regex", which sacreBLEU uses, everything else
+from Python. Usage: make_unicode_tables.py > src/text/unicode_tables.inc"""
 import sys
 import unicodedata
 
@@ -27,7 +27,8 @@ def ranges(belongs):
 def table(name, kind, rows, per_line):
     print(f"constexpr {kind} {name}[] = {{")
     for i in range(0, len(rows), per_line):
-        print("    " + " ".join("{" + ", ".join(f"0x{x:X}" for x in row) + "}," for row in rows[i : i + per_line]))
+        print("    " + " ".join("{" + ", ".join(f"0x{x:X}" for x in row) + "},"
+                                for row in rows[i : i + per_line]))
     print("};")
 
 
@@ -47,10 +48,9 @@ def is_ignorable(c):
 
 
 def main():
-    print(
-        f"// Categories of regex {regex.__version__}, case of Unicode {unicodedata.unidata_version}; "
-        "made by scripts/dev/make_unicode_tables.py. Do not edit."
-    )
+    print(f"// Categories of regex {regex.__version__}, case of Unicode "
+          f"{unicodedata.unidata_version}; "
+          "made by scripts/dev/make_unicode_tables.py. Do not edit.")
     for name, letter in (("punctuation", "P"), ("symbols", "S"), ("numbers", "N"), ("marks", "M")):
         table(name, "Range", ranges(has_property(letter)), 7)
     table("spaces", "Range", ranges(str.isspace), 7)
@@ -65,10 +65,13 @@ def main():
             lower.append((code, ord(text)))
     table("lowercase", "Pair", lower, 7)
     every = [chr(code) for code in range(sys.maxunicode + 1)]
-    table("uppercase", "Pair", [(ord(c), ord(c.upper())) for c in every if len(c.upper()) == 1 and c.upper() != c], 7)
-    table("long_uppercase", "Mapping", [(ord(c), *map(ord, c.upper())) for c in every if len(c.upper()) > 1], 5)
+    table("uppercase", "Pair",
+          [(ord(c), ord(c.upper())) for c in every if len(c.upper()) == 1 and c.upper() != c], 7)
+    table("long_uppercase", "Mapping",
+          [(ord(c), *map(ord, c.upper())) for c in every if len(c.upper()) > 1], 5)
     # Title case where it differs from upper case.
-    table("titlecase", "Mapping", [(ord(c), *map(ord, c.title())) for c in every if c.title() != c.upper()], 5)
+    table("titlecase", "Mapping",
+          [(ord(c), *map(ord, c.title())) for c in every if c.title() != c.upper()], 5)
 
 
 main()

@@ -26,19 +26,25 @@ sys.path.insert(0, str(ROOT / "scripts/bench"))
 from common import arguments  # noqa: E402
 
 PROGRAM = "cuda_emulated_tests"
-CONFIGURATION = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DNMT_WITH_CUDA=EMULATED", "-DNMT_PRECOMPILED_HEADERS=ON",
+CONFIGURATION = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DNMT_WITH_CUDA=EMULATED",
+                 "-DNMT_PRECOMPILED_HEADERS=ON",
                  "-DNMT_ISA_LEVELS=x86-64-v3",
                  # A fault may leave a variable unused.
-                 "-DCMAKE_CXX_FLAGS=-Wno-error=unused-parameter -Wno-error=unused-variable -Wno-error=unused-but-set-variable"]
+                 "-DCMAKE_CXX_FLAGS=-Wno-error=unused-parameter -Wno-error=unused-variable "
+                 "-Wno-error=unused-but-set-variable"]
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=arguments.new_folder, default=ROOT / "build-faults", metavar="DIR",
-                        help="folder of the copy and its build (%(default)s)")
-    parser.add_argument("--only", nargs="+", default=[""], metavar="NAME", help="only faults whose name contains one of these")
-    parser.add_argument("--list", action="store_true", help="check that the texts occur once, and print the faults")
-    parser.add_argument("--jobs", type=arguments.whole(), default=2, help="compilers at a time (%(default)s)")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=arguments.new_folder, default=ROOT / "build-faults",
+                        metavar="DIR", help="folder of the copy and its build (%(default)s)")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="NAME",
+                        help="only faults whose name contains one of these")
+    parser.add_argument("--list", action="store_true",
+                        help="check that the texts occur once, and print the faults")
+    parser.add_argument("--jobs", type=arguments.whole(), default=2,
+                        help="compilers at a time (%(default)s)")
     return parser.parse_args()
 
 
@@ -52,9 +58,10 @@ def problems(faults):
 
 
 def copy_tree(to):
-    """Makes `to` a copy of the source tree. Files with the same contents are not written, so that nothing is rebuilt."""
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True,
-                            capture_output=True).stdout.decode()
+    """Makes `to` a copy of the source tree. Files with the same contents are not written, so that
+    nothing is rebuilt."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others",
+                             "--exclude-standard"], check=True, capture_output=True).stdout.decode()
     names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
     for path in to.rglob("*"):
         if path.is_file() and str(path.relative_to(to)) not in names:
@@ -71,21 +78,25 @@ class Tests:
         self.objects, self.jobs = build / "objects", jobs
         # Objects of a copy in another folder can be reused.
         self.environment = {**os.environ, "CCACHE_BASEDIR": str(build), "GTEST_FAIL_FAST": "1"}
-        self.command(["cmake", "-S", build / "tree", "-B", self.objects, *CONFIGURATION], check=True)
+        self.command(["cmake", "-S", build / "tree", "-B", self.objects, *CONFIGURATION],
+                     check=True)
 
     def command(self, words, **more):
-        return subprocess.run([str(word) for word in words], env=self.environment, capture_output=True, text=True,
-                              errors="replace", **more)
+        return subprocess.run([str(word) for word in words], env=self.environment,
+                              capture_output=True, text=True, errors="replace", **more)
 
     def build(self):
         """"" or the compiler's message."""
-        done = self.command(["cmake", "--build", self.objects, "--target", PROGRAM, "-j", self.jobs])
+        done = self.command(["cmake", "--build", self.objects, "--target", PROGRAM,
+                             "-j", self.jobs])
         return done.stdout[-2000:] + done.stderr if done.returncode else ""
 
     def failure(self, tests, limit=None):
-        """The first of these rows of the parity table that fails, or None; and the program's output."""
+        """The first of these rows of the parity table that fails, or None; and the
+        program's output."""
         try:
-            done = self.command([self.objects / "bin" / PROGRAM, "--gtest_filter=" + ":".join(f"Table/*/{test}" for test in tests)],
+            done = self.command([self.objects / "bin" / PROGRAM,
+                                 "--gtest_filter=" + ":".join(f"Table/*/{test}" for test in tests)],
                                 timeout=limit)
         except subprocess.TimeoutExpired:
             return "no end", ""
@@ -133,7 +144,8 @@ def main():
         finally:
             path.write_text(original)
         missed += found is None or found == "DOES NOT COMPILE"
-        print(f"| {fault.name} | {fault.breaks} | {f'`{found}`' if found else 'NOT FOUND'} |", flush=True)
+        print(f"| {fault.name} | {fault.breaks} | {f'`{found}`' if found else 'NOT FOUND'} |",
+              flush=True)
     print(f"\n{len(faults)} faults, {len(faults) - missed} found", file=sys.stderr)
     return 1 if missed else 0
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/file.h"
+#include "core/files/file.h"
 
 #include <optional>
 #include <string>

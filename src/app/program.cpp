@@ -1,12 +1,12 @@
 #include "app/program.h"
 
 #include "app/common_options.h"
+#include "core/files/mapped_file.h"
+#include "core/files/temporary.h"
 #include "core/log.h"
-#include "core/mapped_file.h"
-#include "core/temporary.h"
 #include "kernels/instruction_set.h"
-#include "kernels/products/bf16_products.h"
-#include "kernels/products/gemm_int8.h"
+#include "kernels/products/bf16/bf16_products.h"
+#include "kernels/products/int8/gemm_int8.h"
 #include "nn/unit_registry.h"
 
 #include <algorithm>

@@ -11,16 +11,16 @@ namespace {
 kernels::RowMap row_map_of(const Tape& tape, const Shape& shape, const Tensor& rows) {
   const bool has_steps = shape.rank() == 3;
   if (!has_steps && !rows) return {};
-  const Sentences& part = tape.sentences();
-  const std::int64_t batch = has_steps ? shape[1] : part.count;
-  NMT_CHECK(part.count == 0 || part.count == batch,
-            "dropout: shape {} does not match a pass of {} sentences", shape.text(), part.count);
+  const BatchSlice& slice = tape.batch_slice();
+  const std::int64_t sentences = tape.sentences(), batch = has_steps ? shape[1] : sentences;
+  NMT_CHECK(sentences == 0 || sentences == batch,
+            "dropout: shape {} does not match a pass of {} sentences", shape.text(), sentences);
   NMT_CHECK(!rows || (batch > 0 && rows.elements() == shape.rows()),
             "dropout: {} row indices for shape {}", rows.elements(), shape.text());
   kernels::RowMap map{.batch = batch,
-                      .step = part.count > 0 ? part.whole : batch,
-                      .first = part.first,
-                      .stride = part.stride};
+                      .step = sentences > 0 ? slice.whole : batch,
+                      .first = slice.first,
+                      .stride = slice.stride};
   if (has_steps && tape.shares_dropout_over_steps()) map.step = 0;
   if (rows) map.rows = rows.data<std::int32_t>();
   return map;
@@ -46,7 +46,7 @@ Var dropout(Tape& tape, const Var& x, float p, const Tensor& rows) {
                        to);
     });
   };
-  Tensor rounded = rounded_room(tape.context(), y.shape());  // products read the result
+  Tensor rounded = allocate_rounded(tape.context(), y.shape());  // products read the result
   if (rounded) {
     const Region region(tape.context().profile, "dropout", traffic(y, 2));
     dispatch(tape.context(), [&](const auto& backend) {

@@ -58,8 +58,8 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
 /// Inverted dropout; returns x when p is 0 or the tape does not record. Draws a mask per value, or
 /// per sentence and channel for x [T,B,N] on a tape that shares masks over steps. The mask of a
 /// value depends on the tape's seed, pass and count of dropouts, and on its step, its channel and
-/// the position of its sentence in the full batch (Tape::take_part). For x [R,N], `rows` i32 [R]
-/// gives the rows in [T,B]; without it, x [R,N] is a batch of its own.
+/// the position of its sentence in the full batch (Tape::set_batch_slice). For x [R,N], `rows` i32
+/// [R] gives the rows in [T,B]; without it, x [R,N] is a batch of its own.
 Var dropout(Tape& tape, const Var& x, float p, const Tensor& rows = {});
 Var add(Tape& tape, Var x, const Var& y);
 /// factor * x
@@ -171,9 +171,10 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x,
                              bool reverse);
 
 /// recurrence() with two units per step, the second over a given sequence: s = lower(h', x), h =
-/// higher(s, guide) (kernels/recurrent/transition.h). x and guide [T,B,inputs*H]: the projections.
+/// higher(s, higher_x) (kernels/recurrent/transition.h). x and higher_x [T,B,inputs*H]: the
+/// projections.
 std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
-                            const Projections& of_x, const Projections& of_guide,
+                            const Projections& of_x, const Projections& of_higher_x,
                             const std::vector<Var>& initial, const Tensor& mask, bool reverse,
                             std::int64_t position = 0);
 

@@ -1,6 +1,6 @@
 #include "autograd/orthogonal.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/products/gemm.h"
 
 #include <algorithm>

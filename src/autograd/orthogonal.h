@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/rng.h"
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 
 #include <cstdint>
 

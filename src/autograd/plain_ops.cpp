@@ -1,5 +1,5 @@
 #include "autograd/ops.h"
-#include "autograd/packed.h"
+#include "autograd/packed_weights.h"
 #include "autograd/traffic.h"
 #include "kernels/decoding/step_rows.h"
 #include "kernels/pointwise.h"
@@ -32,7 +32,7 @@ Var embedding(Tape& tape, Parameter& table, const Symbols& symbols) {
   Tensor y = context.empty(shape), rounded;
   const Region region(context.profile, "embeddings", traffic(y, 2));
   if (table.is_packed()) {
-    rounded = rounded_room(context, shape);
+    rounded = allocate_rounded(context, shape);
     packed_columns(context, rows, width, vocabulary, ids.data<std::int32_t>(), table.packed,
                    y.f32(), copy_of(rounded));
   } else
@@ -128,7 +128,7 @@ Var tanh(Tape& tape, Var x) {
   Tensor y = tape.reuse(x);
   const Region region(tape.context().profile, point_wise, traffic(y, 2));
   // In inference, the output layer or a unit's product may read it.
-  Tensor rounded = tape.recording() ? Tensor() : rounded_room(tape.context(), y.shape());
+  Tensor rounded = tape.recording() ? Tensor() : allocate_rounded(tape.context(), y.shape());
   dispatch(tape.context(), [&](const auto& backend) {
     if (rounded)
       kernels::tanh_rounded(backend, y.elements(), x->value.f32(), y.f32(), copy_of(rounded));
@@ -194,7 +194,7 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
   }
   const Context& context = tape.context();
   const Var out = tape.result(context.empty(parts.front()->value.shape().with_last(width)));
-  Tensor rounded = rounded_room(context, out->value.shape());  // products read the result
+  Tensor rounded = allocate_rounded(context, out->value.shape());  // products read the result
   std::vector<kernels::RowsOfMatrix> columns;
   for (const Var& part : parts)
     columns.push_back({part->value.width(), part->value.f32(), nullptr});
@@ -229,7 +229,7 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
 Var select_rows(Tape& tape, const Var& x, const Tensor& rows) {
   const std::int64_t n = rows.elements(), width = x->value.width();
   Tensor y = tape.context().empty({n, width});
-  Tensor rounded = rounded_room(tape.context(), y.shape());  // products read the result
+  Tensor rounded = allocate_rounded(tape.context(), y.shape());  // products read the result
   const Region region(tape.context().profile, point_wise, traffic(y, 2));
   dispatch(tape.context(), [&](const auto& backend) {
     if (rounded)

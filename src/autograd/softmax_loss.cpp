@@ -1,7 +1,7 @@
 #include "kernels/softmax_loss.h"
 
 #include "autograd/ops.h"
-#include "autograd/packed.h"
+#include "autograd/packed_weights.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
 

@@ -2,6 +2,7 @@
 
 #include "autograd/parameter.h"
 #include "autograd/probe.h"
+#include "core/batch_slice.h"
 #include "core/math/flush_subnormals.h"
 #include "tensor/context.h"
 #include "tensor/rounded.h"
@@ -23,13 +24,6 @@ struct Node {
   Rounded rounded{};  ///< the value for products (Tape::input)
 };
 using Var = std::shared_ptr<Node>;
-
-/// The sentences of a pass as part of a full batch that several passes share: sentence b of `count`
-/// is sentence first + b stride of `whole`.
-struct Sentences {
-  std::int64_t count = 0, whole = 0, first = 0,
-               stride = 1;  ///< count 0: the pass is the full batch
-};
 
 /// A pass through a model. Ops append their backward functions as closures; backward() runs them in
 /// reverse. Without recording (inference, evaluation) nothing is kept. A local variable of the
@@ -93,9 +87,14 @@ class Tape {
   void share_dropout_over_steps() { shared_steps_ = true; }
   bool shares_dropout_over_steps() const { return shared_steps_; }
 
-  /// Makes dropout draw the masks of these sentences in the full batch from now on.
-  void take_part(const Sentences& sentences) { sentences_ = sentences; }
-  const Sentences& sentences() const { return sentences_; }
+  /// Makes dropout draw the masks of these `sentences` of the full batch from now on.
+  void set_batch_slice(std::int64_t sentences, const BatchSlice& slice) {
+    sentences_ = sentences;
+    batch_slice_ = slice;
+  }
+  /// Sentences of the slice; 0: the pass has the full batch.
+  std::int64_t sentences() const { return sentences_; }
+  const BatchSlice& batch_slice() const { return batch_slice_; }
 
   std::uint64_t dropout_key() const { return seed_; }
   /// A new random number stream for each dropout of the pass.
@@ -106,7 +105,8 @@ class Tape {
   Context context_;
   bool recording_, shared_steps_ = false;
   Probe* probe_ = nullptr;
-  Sentences sentences_;
+  std::int64_t sentences_ = 0;
+  BatchSlice batch_slice_;
   std::uint64_t seed_, pass_, dropouts_ = 0;
   std::vector<std::function<void()>> closures_;
   std::map<const float*, Rounded> weights_;

@@ -33,9 +33,7 @@ std::vector<Option> list(ComputeSpec& s) {
           Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
               .with_role(Role::compute),
           Option("products", &s.products,
-                 "GEMM implementation of CPU training; own: thread-independent products; auto: "
-                 "bfloat16x3 "
-                 "(float32 by AMX) or oneDNN where they are faster")
+                 "GEMM of CPU training; auto: the fastest; own: results independent of cpu-threads")
               .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,
                  "abort when a rank does not respond in this time; 0: never")
@@ -54,8 +52,7 @@ std::vector<Option> fields(ComputeSpec& spec, const ComputeSpec& defaults) {
 
 std::vector<Option> training_fields(ComputeSpec& spec) {
   std::vector<Option> options = fields(spec);
-  named(options, "workers").help =
-      "batches of a validation at a time on the CPU, which share the threads; auto: one per thread";
+  named(options, "workers").help = "concurrent validation batches on the CPU; auto: one per thread";
   named(options, "precision").words = {"auto", "float32", "tf32", "bfloat16"};
   named(options, "precision").help =
       "matmul input precision; auto: bfloat16 where it is faster; tf32: GPU";

@@ -21,7 +21,7 @@ std::vector<Option> shape(ModelSpec& s) {
                  "source sentences of the document in front of each sentence; 0: none")
               .range(0, max_context_sentences),
           Option("context-aware", &s.context_aware,
-                 "conditional units over the encoder's forward states and over the context"),
+                 "two-unit layers that also read forward states or attention context"),
           Option("unit", {}, "recurrent unit of encoder and decoder")
               .alias({"cell"})
               .meta("UNIT")
@@ -129,7 +129,7 @@ std::vector<Option> block(BlockSpec& s) {
           Option("encoder-mixer", &s.encoder_mixer,
                  "blocks: encoder layers of units, or of self-attention"),
           Option("encoder-directions", &s.encoder_directions,
-                 "blocks: recurrent encoder layers of alternating, or of both directions")
+                 "blocks: directions of recurrent encoder layers")
               .idle_when(only_for(EncoderMixer::recurrent)),
           Option("encoder-heads", &s.encoder_heads, "blocks: heads of self-attention")
               .range(1, 1024)

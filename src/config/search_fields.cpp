@@ -14,8 +14,7 @@ std::vector<Option> list(SearchSpec& s) {
               .range(1, 1024)
               .in_validation(),
           Option("normalize", &s.normalize,
-                 "exponent A of score / length^A; 0, if given, also turns the default "
-                 "length-penalty off")
+                 "exponent A of score / length^A instead of length-penalty; 0: off")
               .alias({"n"})
               .range(0, 100)
               .value_alone("1")

@@ -126,7 +126,7 @@ std::vector<Option> learning_rate(TrainSpec& s) {
                        : "";
           }),
       Option("lr-cooldown", &s.lr_cooldown,
-             "last share of the training, in which the rate falls to 0")
+             "final fraction of the training with linear decay to 0; 0: none")
           .range(0, 1),
       Option("lr-decay", &s.lr_decay, "learning rate factor of each decay; 0: no decay")
           .range(0, 0.999999)
@@ -183,7 +183,7 @@ std::vector<Option> validation(TrainSpec& s) {
              "sentences of the development set to translate; 0: all")
           .range(0),
       Option("early-stopping", &s.early_stopping,
-             "stop after N validations without improvement; 0: never")
+             "validations without improvement before stopping; 0: never")
           .range(0, 1000000)
           .idle_when(without_validations(s, &TrainSpec::early_stopping)),
   };

@@ -1,5 +1,5 @@
 #include "config/settings.h"
-#include "core/file.h"
+#include "core/files/file.h"
 
 #include <algorithm>
 #include <set>

@@ -34,8 +34,7 @@ void* DynamicLibrary::look_up(const char* name, bool needed) {
 void DynamicLibrary::require(std::string_view feature) const {
   if (error_.empty()) return;
   fail(ExitStatus::usage,
-       "{}: {}; the library belongs beside the program's libraries or into a folder of "
-       "LD_LIBRARY_PATH",
+       "{}: {}; install it next to the program's libraries or add its folder to LD_LIBRARY_PATH",
        feature, error_);
 }
 

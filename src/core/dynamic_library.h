@@ -38,7 +38,7 @@ class DynamicLibrary {
   /// Empty where the library is open and has every function that find() looked up; otherwise every
   /// name that was tried with the loader's message, or the first missing function.
   const std::string& error() const { return error_; }
-  /// Fails (usage) with error(), naming the feature that needs the library: "--device cuda".
+  /// Fails (usage) with error(), naming the feature that needs the library: "device=cuda".
   void require(std::string_view feature) const;
 
  private:

@@ -59,8 +59,8 @@ Batch part_of(const Batch& batch, const Columns& which) {
   part.target_out = columns(batch.target_out, part.target_steps, batch.sentences, which);
   part.target_mask = columns(batch.target_mask, part.target_steps, batch.sentences, which);
   part.lines = columns(batch.lines, 1, batch.sentences, which);
-  part.place = {batch.place.first + which.first * batch.place.stride,
-                batch.place.stride * which.stride, batch.place.whole};
+  part.slice = {batch.slice.first + which.first * batch.slice.stride,
+                batch.slice.stride * which.stride, batch.slice.whole};
   part.first_step = batch.first_step;
   if (batch.extra) part.extra = batch.extra->part(which.first, which.count, which.stride);
   return part;
@@ -75,7 +75,7 @@ Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const
             sources.size(), targets.size());
   Batch batch;
   const std::size_t sentences = sources.size();
-  batch.sentences = batch.place.whole = static_cast<int>(sentences);
+  batch.sentences = batch.slice.whole = static_cast<int>(sentences);
   batch.source_steps = longest(sources);
   batch.target_steps = longest(targets);
   batch.lines.resize(sentences);
@@ -147,7 +147,7 @@ std::vector<std::vector<std::size_t>> longest_first(std::span<const Ids> sentenc
   return batches;
 }
 
-Batch take(const Batch& batch, const Share& share) {
+Batch take(const Batch& batch, const RankSlice& share) {
   NMT_CHECK(share.rank >= 0 && share.rank < share.size,
             "batch: rank {} is not below the number of processes {}", share.rank, share.size);
   if (share.rank >= batch.sentences) return {};

@@ -1,18 +1,13 @@
 #pragma once
 
+#include "core/batch_slice.h"
+
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace nmt {
-
-/// Position of a part within its full batch: sentence b of the part is sentence first + b * stride
-/// of `whole` sentences.
-struct BatchPosition {
-  int first = 0, stride = 1, whole = 0;
-  bool operator==(const BatchPosition&) const = default;
-};
 
 /// Sentences and steps of a padded batch.
 struct BatchShape {
@@ -44,7 +39,7 @@ struct Batch {
   std::int64_t source_tokens = 0;        ///< without padding
   std::int64_t target_tokens = 0;        ///< without padding
   /// Position in the full batch, when this is a part; dropout draws the masks of the full batch.
-  BatchPosition place;
+  BatchSlice slice;
   /// Of the share of one of several processes: a shape that holds the share of each of them, in
   /// which in_round_shape() pads it. Else zeros.
   BatchShape of_shares;
@@ -75,10 +70,10 @@ Batch slice(const Batch& batch, int first, int count);
 
 /// The part of every batch that one of several processes takes: sentences rank, rank + size, ...,
 /// so that all parts have similar lengths.
-struct Share {
+struct RankSlice {
   int rank = 0, size = 1;
 };
 /// The sentences of a share, trimmed to their longest sentences; none when the batch has too few.
-Batch take(const Batch& batch, const Share& share);
+Batch take(const Batch& batch, const RankSlice& share);
 
 }  // namespace nmt

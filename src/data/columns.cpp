@@ -1,6 +1,7 @@
 #include "data/columns.h"
 
 #include "core/error.h"
+#include "core/log.h"
 #include "text/lines.h"
 #include "text/vocabulary/sentencepiece_check.h"
 
@@ -107,6 +108,21 @@ class ColumnReader {
     // Words of a comment are like columns where spaces separate them.
     if (separator_ == '\t')
       for (const Early& early : early_) take(early.line, early.number);
+    else
+      warn_of_comments_like_words();
+  }
+
+  void warn_of_comments_like_words() const {
+    const auto is_like_a_word = [this](const Early& early) {
+      return !is_blank(early.line) && split(early.line, separator_).size() == columns_;
+    };
+    const auto first = std::find_if(early_.begin(), early_.end(), is_like_a_word);
+    if (first == early_.end()) return;
+    log::warn(
+        "{}: line {} begins with # and has as many columns as the first word, in line {}, but is "
+        "read as a comment (such lines: {}); if it is a word, separate the columns by tabs",
+        reader_.name(), first->number, first_line_,
+        std::count_if(first, early_.end(), is_like_a_word));
   }
 
   std::string_view field(const Fields& fields, int column, std::int64_t number) const {

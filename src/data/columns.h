@@ -29,10 +29,10 @@ struct ColumnFile {
 /// Reads columns as the CoNLL shared tasks define them. Tabs separate the columns, or spaces if the
 /// first word's line has no tab. Blank lines separate sentences. A line that starts with # and has
 /// not as many columns as the first other line is a comment; where spaces separate the columns, so
-/// are all lines with # before that. In CoNLL-U, ranges (1-2) and empty
-/// nodes (1.1) are skipped; elsewhere lines of the word -DOCSTART-. Errors: (usage) as
-/// LineReader::open; (data), with the number of the line: another number of columns than before, an
-/// empty field, a tag with white space, no such column; no word in the file.
+/// are all lines with # before that, with a warning if one has as many columns. In CoNLL-U, ranges
+/// (1-2) and empty nodes (1.1) are skipped; elsewhere lines of the word -DOCSTART-. Errors: (usage)
+/// as LineReader::open; (data), with the number of the line: another number of columns than before,
+/// an empty field, a tag with white space, no such column; no word in the file.
 ColumnFile read_columns(const std::string& path, const ColumnChoice& choice = {});
 
 }  // namespace nmt

@@ -14,7 +14,7 @@ namespace nmt {
 
 namespace {
 
-// Of older_fingerprint().
+// Of v0_2_fingerprint().
 constexpr std::size_t kSampleBytes = std::size_t{1} << 12;
 constexpr std::size_t kSamples = 1024;
 
@@ -118,17 +118,23 @@ std::uint64_t TextFile::fingerprint() const {
   return *fingerprint_;
 }
 
-std::uint64_t TextFile::older_fingerprint() const {
+std::uint64_t TextFile::v0_2_fingerprint() const {
+  if (v0_2_fingerprint_) return *v0_2_fingerprint_;
   const std::string_view bytes = file_.bytes();
+  if (bytes.size() <= kSamples * kSampleBytes) return fingerprint();
   std::uint64_t hash = start(bytes);
-  if (bytes.size() <= kSamples * kSampleBytes) return mix(hash, bytes);
   for (std::size_t i = 0; i < kSamples; ++i) {
     const std::size_t room = bytes.size() - kSampleBytes;
     hash = mix(hash,
                bytes.substr(room / (kSamples - 1) * i + room % (kSamples - 1) * i / (kSamples - 1),
                             kSampleBytes));
   }
+  v0_2_fingerprint_ = hash;
   return hash;
+}
+
+TextIdentity TextFile::identity() const {
+  return {fmt::format("{:016x}", fingerprint()), fmt::format("{:016x}", v0_2_fingerprint())};
 }
 
 ParallelCorpus::ParallelCorpus(const std::string& source_path, const std::string& target_path)
@@ -148,12 +154,9 @@ ParallelCorpus::ParallelCorpus(const std::string& source_path, const std::string
   }
 }
 
-std::string ParallelCorpus::hash() const {
-  return fmt::format("{:016x}{:016x}", source_.fingerprint(), target_.fingerprint());
-}
-
-std::string ParallelCorpus::older_hash() const {
-  return fmt::format("{:016x}{:016x}", source_.older_fingerprint(), target_.older_fingerprint());
+TextIdentity ParallelCorpus::identity() const {
+  const TextIdentity source = source_.identity(), target = target_.identity();
+  return {source.current + target.current, source.v0_2 + target.v0_2};
 }
 
 }  // namespace nmt

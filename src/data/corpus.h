@@ -1,6 +1,7 @@
 #pragma once
 
-#include "core/mapped_file.h"
+#include "core/files/mapped_file.h"
+#include "data/text_identity.h"
 #include "text/lines.h"
 
 #include <cstdint>
@@ -34,14 +35,16 @@ class TextFile {
   /// A hash of the size and the content; the first call reads the whole file. Not thread-safe.
   std::uint64_t fingerprint() const;
   /// The same by the definition of version 0.2.0, which reads samples of files of more than 4 MiB.
-  std::uint64_t older_fingerprint() const;
+  std::uint64_t v0_2_fingerprint() const;
+  /// Both, each of 16 hexadecimal digits.
+  TextIdentity identity() const;
 
  private:
   std::size_t end(std::size_t i) const;
   bool ended(std::size_t i) const;
   MappedFile file_;
   std::vector<std::uint64_t> begins_;  // byte offset of every line
-  mutable std::optional<std::uint64_t> fingerprint_;
+  mutable std::optional<std::uint64_t> fingerprint_, v0_2_fingerprint_;
 };
 
 enum class Side { source, target };
@@ -59,9 +62,8 @@ class ParallelCorpus {
     return file(side).line(i, storage);
   }
 
-  /// 32 hexadecimal digits that identify the corpus, stored with positions in it.
-  std::string hash() const;
-  std::string older_hash() const;  ///< of older_fingerprint()
+  /// Each of 32 hexadecimal digits, stored with positions in the corpus.
+  TextIdentity identity() const;
 
  private:
   TextFile source_, target_;

@@ -84,14 +84,16 @@ void ExampleOrder::restore(const std::string& position) {
   std::size_t batch = 0;
   const char* const end = position.data() + position.size();
   const auto first = std::from_chars(position.data(), end, epoch);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ' ' || epoch < 0)
-    fail(ExitStatus::data, "\"{}\" is no position in the training text", position);
-  const auto second = std::from_chars(first.ptr + 1, end, batch);
-  if (second.ec != std::errc() || second.ptr != end)
-    fail(ExitStatus::data, "\"{}\" is no position in the training text", position);
+  const bool has_epoch = first.ec == std::errc() && first.ptr != end && *first.ptr == ' ';
+  const auto second = std::from_chars(has_epoch ? first.ptr + 1 : end, end, batch);
+  if (epoch < 0 || second.ec != std::errc() || second.ptr != end)
+    fail(ExitStatus::data,
+         "invalid corpus position '{}' in state.json; expected an epoch and a batch, as '0 12'",
+         position);
   begin_epoch(epoch);
   if (batch > batches_.size())
-    fail(ExitStatus::data, "batch {} of an epoch of {} batches is no position", batch,
+    fail(ExitStatus::data,
+         "invalid corpus position '{}' in state.json; expected a batch of at most {}", position,
          batches_.size());
   batch_ = batch;
 }

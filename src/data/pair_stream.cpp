@@ -28,7 +28,8 @@ void append(Ids& piece, const EncodedPair& pair) {
 }  // namespace
 
 PairStream::PairStream(const PairLoader& loader, const std::vector<std::uint32_t>& lines,
-                       const Share& share, std::int64_t epoch, std::int64_t at, Exchange exchange)
+                       const RankSlice& share, std::int64_t epoch, std::int64_t at,
+                       Exchange exchange)
     : loader_(loader),
       lines_(lines),
       share_(share),

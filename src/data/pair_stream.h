@@ -24,8 +24,8 @@ class PairStream {
   };
   /// Starts at index `at` of the order of epoch `epoch`. `loader` and `lines` must outlive the
   /// stream.
-  PairStream(const PairLoader& loader, const std::vector<std::uint32_t>& lines, const Share& share,
-             std::int64_t epoch, std::int64_t at, Exchange exchange);
+  PairStream(const PairLoader& loader, const std::vector<std::uint32_t>& lines,
+             const RankSlice& share, std::int64_t epoch, std::int64_t at, Exchange exchange);
 
   EncodedPair next();
   /// Prefetches: requests pieces until this many pairs beyond those returned by next() are ready or
@@ -39,7 +39,7 @@ class PairStream {
 
   const PairLoader& loader_;
   const std::vector<std::uint32_t>& lines_;
-  const Share share_;
+  const RankSlice share_;
   const Exchange exchange_;
   std::int64_t epoch_;
   std::size_t at_;

@@ -38,7 +38,7 @@ struct Stopped {};
 
 struct TrainingData::Impl {
   PairLoader loader;
-  Share share;
+  RankSlice share;
   Gather gather;
   std::vector<std::uint32_t> lines;  // lines in use, in the order of the corpus
   LoaderState state;
@@ -48,7 +48,7 @@ struct TrainingData::Impl {
   std::atomic<std::int64_t> encoded = 0;
   std::thread thread;
 
-  Impl(PairLoader how, const Share& which, Gather by)
+  Impl(PairLoader how, const RankSlice& which, Gather by)
       : loader(std::move(how)), share(which), gather(std::move(by)) {}
   ~Impl() { stop(); }
 
@@ -114,7 +114,7 @@ Item TrainingData::Impl::item(const Window& window, const std::vector<std::size_
   Item made{.batch = make_batch(sources, targets, loader.target.bos(), loader.target.eos())};
   made.batch.lines = std::move(from);
   if (loader.alignments) made.batch.extra = std::make_shared<BatchLinks>(std::move(links));
-  made.batch.place = {share.rank, share.size, static_cast<int>(pairs.size())};
+  made.batch.slice = {share.rank, share.size, static_cast<int>(pairs.size())};
   if (share.size > 1) made.batch.of_shares = shape_of_shares(window, pairs);
   return made;
 }
@@ -188,7 +188,7 @@ void TrainingData::Impl::produce(LoaderState at) {
 
 TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& source,
                            const Vocabulary& target, const DataSpec& spec,
-                           std::span<const std::int64_t> excluded, const Share& share,
+                           std::span<const std::int64_t> excluded, const RankSlice& share,
                            Gather gather, const NoiseSpec& noise, int context_sentences,
                            const Alignments* alignments)
     : impl_(std::make_unique<Impl>(

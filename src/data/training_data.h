@@ -36,7 +36,7 @@ class TrainingData {
   /// Errors: (usage) a setting is out of range; (data) no line is left, or there are 2^32 or more.
   TrainingData(const ParallelCorpus& corpus, const Vocabulary& source, const Vocabulary& target,
                const DataSpec& spec, std::span<const std::int64_t> excluded = {},
-               const Share& share = {}, Gather gather = {}, const NoiseSpec& noise = {},
+               const RankSlice& share = {}, Gather gather = {}, const NoiseSpec& noise = {},
                int context_sentences = 0, const Alignments* alignments = nullptr);
   ~TrainingData();
   TrainingData(const TrainingData&) = delete;

@@ -66,12 +66,13 @@ BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::str
   counts.reference_length = closest;
   for (int n = 1; n <= bleu_order; ++n) {
     const Counter mine = ngrams(words, n);
-    Counter most;  // maximum count of each n-gram over the references
+    Counter max_counts;  // maximum count of each n-gram over the references
     for (const auto& other : others)
-      for (const auto& [key, count] : ngrams(other, n)) most[key] = std::max(most[key], count);
+      for (const auto& [key, count] : ngrams(other, n))
+        max_counts[key] = std::max(max_counts[key], count);
     for (const auto& [key, count] : mine) {
       counts.total[n - 1] += count;
-      if (const auto it = most.find(key); it != most.end())
+      if (const auto it = max_counts.find(key); it != max_counts.end())
         counts.correct[n - 1] += std::min(count, it->second);
     }
   }

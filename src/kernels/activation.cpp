@@ -1,6 +1,6 @@
 #include "kernels/activation.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <algorithm>
 

@@ -81,7 +81,7 @@ void add_scaled_row(std::int64_t n, float alpha, const float* x, float* y) {
 }
 
 // One sentence is enough work for a thread when it has several queries.
-Shares shares_of(const Cpu& cpu, std::int64_t rows, std::int64_t target_steps) {
+RowShares shares_of(const Cpu& cpu, std::int64_t rows, std::int64_t target_steps) {
   return {cpu, rows, target_steps >= 4 ? 1 : 4};
 }
 
@@ -295,7 +295,7 @@ std::int64_t attention_scratch(const Cpu& cpu, const Attention& a, std::int64_t 
 
 void attention_backward(const Cpu& cpu, const Attention& a, std::int64_t target_steps,
                         const float* query, const float* weights, const AttentionGradient& g) {
-  const Shares shares = shares_of(cpu, a.sentences, target_steps);
+  const RowShares shares = shares_of(cpu, a.sentences, target_steps);
   const std::int64_t stride = a.space + together * a.steps;
   std::fill_n(g.scratch, shares.count * stride, 0.0f);
   shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/host_device.h"
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 #include "kernels/math.h"
 #include "kernels/products/bfloat16.h"
 

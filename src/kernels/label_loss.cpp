@@ -1,7 +1,7 @@
 #include "kernels/label_loss.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/label_math.h"
 
 namespace nmt::kernels {

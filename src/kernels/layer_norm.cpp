@@ -1,6 +1,6 @@
 #include "kernels/layer_norm.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/recurrent/rows.h"
 #include "kernels/sums.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/optimizer.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <algorithm>
 #include <cmath>
@@ -118,8 +118,8 @@ void gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::in
   for (double sum : sums) *result += sum;
 }
 
-void clip(const Cpu&, const double* squares, double share, double limit, float* factor) {
-  *factor = clipping_factor(*squares, share, limit);
+void clip(const Cpu&, const double* squares, double scale, double limit, float* factor) {
+  *factor = clipping_factor(*squares, scale, limit);
 }
 
 void adam(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step) {

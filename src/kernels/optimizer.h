@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/host_device.h"
-#include "kernels/backend.h"
 #include "kernels/device_math.h"
+#include "kernels/handles.h"
 #include "kernels/products/bfloat16.h"
 
 #include <cmath>
@@ -35,12 +35,12 @@ struct UpdateStep {
   const float* gradient_factor = nullptr;
 };
 
-/// The factor for gradients whose squares sum to `squares`: their norm times `share` is at most
+/// The factor for gradients whose squares sum to `squares`: their norm times `scale` is at most
 /// `limit` afterwards; limit 0: any. NaN if that norm is not finite.
-NMT_HOST_DEVICE float clipping_factor(double squares, double share, double limit) {
-  const double norm = std::sqrt(squares) * share;
+NMT_HOST_DEVICE float clipping_factor(double squares, double scale, double limit) {
+  const double norm = std::sqrt(squares) * scale;
   if (!(norm - norm == 0.0)) return NAN;
-  return static_cast<float>(share * (limit > 0 && norm > limit ? limit / norm : 1.0));
+  return static_cast<float>(scale * (limit > 0 && norm > limit ? limit / norm : 1.0));
 }
 
 /// The square root and a / b; in CUDA threads with a relative error below 4e-7, a number below the
@@ -123,8 +123,8 @@ struct MomentumStep : UpdateStep {
 /// `slices` is host memory.
 NMT_KERNEL(gradient_norm_squared, const OptimizerSlice* slices, std::int64_t count, double* sum);
 
-/// factor [1] = clipping_factor(squares [1], share, limit).
-NMT_KERNEL(clip, const double* squares, double share, double limit, float* factor);
+/// factor [1] = clipping_factor(squares [1], scale, limit).
+NMT_KERNEL(clip, const double* squares, double scale, double limit, float* factor);
 
 // Each updates states, weights and moving averages of all tensors and zeroes their gradients (but
 // see OptimizerSlice::keeps_gradient) in one pass.

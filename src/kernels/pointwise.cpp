@@ -1,7 +1,7 @@
 #include "kernels/pointwise.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/math.h"
 #include "kernels/random/philox_words.h"
 

@@ -2,7 +2,7 @@
 
 #include "core/host_device.h"
 #include "core/rng.h"
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 
 #include <cstdint>
 #include <span>

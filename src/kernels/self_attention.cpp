@@ -1,6 +1,6 @@
 #include "kernels/self_attention.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/attention/softmax_row.h"
 #include "kernels/sums.h"
 

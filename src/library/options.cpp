@@ -6,7 +6,7 @@
 #include <concepts>
 #include <sstream>
 
-#include <yaml-cpp/emitter.h>
+#include <fmt/ranges.h>
 
 namespace nmt::library {
 namespace {
@@ -31,6 +31,20 @@ NamedValue named(const char* name, const std::vector<T>& values) {
   NamedValue result{name, {}, true};
   for (const T& value : values) result.words.push_back(word(value));
   return result;
+}
+
+/// A text as a scalar of YAML that keeps invalid UTF-8 and noncharacters, which YAML::Emitter
+/// replaces.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < ' ' || byte == 0x7f || c == '"' || c == '\\')
+      result += fmt::format("\\x{:02x}", byte);
+    else
+      result += c;
+  }
+  return result + '"';
 }
 
 std::vector<std::string> split(const std::string& text) {
@@ -124,28 +138,18 @@ void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& 
     if (!list) words = {text};
     given.push_back({std::move(name), std::move(words), list});
   }
-  YAML::Emitter yaml;
-  yaml << YAML::BeginMap;
+  std::string yaml;
   for (const NamedValue& value : given) {
-    yaml << YAML::Key << value.name << YAML::Value;
-    if (value.list) yaml << YAML::Flow << YAML::BeginSeq;
-    for (const std::string& each : value.words) yaml << YAML::DoubleQuoted << each;
-    if (value.list) yaml << YAML::EndSeq;
+    std::vector<std::string> words;
+    for (const std::string& each : value.words) words.push_back(quoted(each));
+    yaml += fmt::format("? {}\n: {}{}{}\n", quoted(value.name), value.list ? "[" : "",
+                        fmt::join(words, ", "), value.list ? "]" : "");
   }
-  yaml << YAML::EndMap;
-  settings.read_yaml(yaml.c_str(), "");
+  settings.read_yaml(yaml, "");
   settings.read({});
   if (settings.has_effects_checked_later()) return;
   if (const std::string idle = settings.without_effect(false); !idle.empty())
     fail(ExitStatus::usage, "options without effect: {}; leave them out", idle);
-}
-
-std::vector<config::Option> without(std::vector<config::Option> options,
-                                    const std::vector<std::string>& names) {
-  std::erase_if(options, [&](const config::Option& option) {
-    return std::find(names.begin(), names.end(), option.name) != names.end();
-  });
-  return options;
 }
 
 }  // namespace nmt::library

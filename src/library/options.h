@@ -29,8 +29,4 @@ std::vector<NamedValue> members(const TrainOptions& options);
 void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& defaults,
           const Settings& extra, config::Settings& settings);
 
-/// The options of a program without the named ones: files that the library does not read or write.
-std::vector<config::Option> without(std::vector<config::Option> options,
-                                    const std::vector<std::string>& names);
-
 }  // namespace nmt::library

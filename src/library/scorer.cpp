@@ -21,9 +21,9 @@ app::ScoreSpec spec_of(const std::vector<std::string>& models, const ScorerOptio
   app::ScoreSpec spec;
   spec.models.models = models;  // first: what has no effect on one model is refused
   config::Settings settings("nmt::Scorer", "", "");
-  settings.add(library::without(app::fields(spec),
-                                {"model", "train-sets", "output", "n-best", "n-best-feature",
-                                 "word-scores", "summary", "context", "parts"}));
+  settings.add(config::without({"model", "train-sets", "output", "n-best", "n-best-feature",
+                                "word-scores", "summary", "context", "parts"},
+                               app::fields(spec)));
   library::read(library::members(options), library::members(ScorerOptions{}), options.settings,
                 settings);
   spec.attention = options.attention;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/open_models.h"
+#include "app/models/open_models.h"
 #include "config/option.h"
 #include "nmt/translator.h"
 
@@ -18,7 +18,9 @@ using LoadingSettings = std::map<std::string, std::vector<std::string>>;
 /// Models that translators and scorers share, and the lock that lets one call at a time use them.
 struct SharedModels {
   std::shared_ptr<app::OpenModels> models;
-  std::vector<std::string> directories;
+  std::vector<std::string> directories;  ///< absolute
+  /// Absolute directories of all models, language models included, which no call may write.
+  std::vector<std::string> inputs;
   LoadingSettings settings;  ///< that they were loaded with
   std::timed_mutex one_call;
 

@@ -18,7 +18,7 @@ app::TranslateSpec spec_of(const std::vector<std::string>& models,
   app::TranslateSpec spec;
   spec.models.models = models;  // first: what has no effect on one model is refused
   config::Settings settings("nmt::Translator", "", "");
-  settings.add(library::without(app::fields(spec), {"model", "input", "output", "text"}));
+  settings.add(config::without({"model", "input", "output", "text"}, app::fields(spec)));
   library::read(library::members(options), library::members(TranslatorOptions{}), options.settings,
                 settings);
   spec.attention = options.attention;
@@ -37,6 +37,19 @@ Translation public_translation(Output&& output, const Vocabulary& vocabulary) {
     result.alignment.push_back({point.source, point.target});
   result.attention = library::public_attention(std::move(output.attention), output.ids.size() + 1);
   return result;
+}
+
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).string();
+}
+
+// Calls may run in another current directory.
+app::JobInputs absolute_inputs(const app::TranslateSpec& spec) {
+  app::JobInputs inputs = app::inputs_of(spec);
+  for (std::string& file : inputs.files)
+    if (!file.empty() && file != "-") file = absolute(file);
+  for (std::string& model : inputs.models) model = absolute(model);
+  return inputs;
 }
 
 // Standard input and output are those of the program that uses the library.
@@ -65,20 +78,21 @@ Attention public_attention(std::vector<float> weights, std::size_t rows) {
 
 Translator::Impl::Impl(const app::TranslateSpec& spec)
     : open(spec, "nmt::Translator"),
-      inputs(app::inputs_of(spec)),
+      inputs(absolute_inputs(spec)),
       shared(std::make_shared<library::SharedModels>()) {
   app::TranslateSpec copy = spec;
   shared->models = open.models();
   // Translators with other options may be made in another current directory.
   for (const std::string& directory : spec.models.models)
-    shared->directories.push_back(std::filesystem::absolute(directory).string());
+    shared->directories.push_back(absolute(directory));
+  shared->inputs = inputs.models;
   shared->settings = library::loading_settings(app::fields(copy));
 }
 
 Translator::Impl::Impl(const app::TranslateSpec& spec,
                        std::shared_ptr<library::SharedModels> models)
     : open(spec, "nmt::Translator", models->models),
-      inputs(app::inputs_of(spec)),
+      inputs{absolute_inputs(spec).files, models->inputs},
       shared(std::move(models)) {}
 
 std::vector<Translation> Translator::Impl::translate(std::span<const std::string> lines,

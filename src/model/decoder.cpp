@@ -104,7 +104,8 @@ void StackedDecoder::make_layers(const Builder& builder, const ModelSpec& spec, 
       upper_.emplace_back(at, upper, below + (upper_context_ ? m : 0));
     if (architecture_.is_projected()) residuals_.emplace_back(at, h, e, spec.layer_normalization);
   }
-  for (const TransitionLayer& layer : aware_) guides_.push_back(&layer.guide());
+  for (const TransitionLayer& layer : aware_)
+    higher_projections_.push_back(&layer.higher_projection());
 }
 
 void StackedDecoder::make_readout(const Builder& builder, const ModelSpec& spec, std::int64_t m) {
@@ -178,15 +179,17 @@ std::vector<Var> StackedDecoder::first_layer(Tape& tape, const Var& y, const ops
 
 std::vector<Var> StackedDecoder::upper_layer(Tape& tape, std::size_t layer, const Var& x,
                                              const Var& c,
-                                             const std::vector<ops::Projections>& guides,
+                                             const std::vector<ops::Projections>& higher_xs,
                                              const std::vector<Var>& initial,
                                              std::int64_t position) const {
   const float p = architecture_.is_projected() ? 0.0f : dropout_;
   if (!aware_.empty()) {
     const TransitionLayer& aware = aware_[layer - 1];
     const Var in = ops::dropout(tape, x, p);
-    return aware(tape, in, guides.empty() ? aware.guide().for_units(tape, c) : guides[layer - 1],
-                 initial, {}, false, position);
+    return aware(
+        tape, in,
+        higher_xs.empty() ? aware.higher_projection().for_units(tape, c) : higher_xs[layer - 1],
+        initial, {}, false, position);
   }
   const Var input = c && upper_context_ ? ops::concat(tape, {x, c}) : x;
   return upper_[layer - 1](tape, ops::dropout(tape, input, p), initial, {}, false, position);
@@ -205,16 +208,16 @@ StackedDecoder::Result StackedDecoder::operator()(Tape& tape, const Var& y,
   if (settings_.unit->position_vectors > 0)
     result.state.position = state.position + y->value.shape()[0];
   Var x = y, c;  // x: what the layer below gives
-  std::vector<ops::Projections> guides;
+  std::vector<ops::Projections> higher_xs;
   for (std::size_t layer = 0; layer < layers_; ++layer) {
     ops::Attended attended;
     const std::vector<Var> states =
         layer == 0 ? first_layer(tape, y, memory[0], state[0], sentence, state.position, attended)
-                   : upper_layer(tape, layer, x, c, guides, state[layer], state.position);
+                   : upper_layer(tape, layer, x, c, higher_xs, state[layer], state.position);
     if (layer == 0) {
       c = attended.context;
-      if (is_step_on_device(tape, y) && !guides_.empty())
-        guides = InputProjection::for_units(tape, guides_, c);
+      if (is_step_on_device(tape, y) && !higher_projections_.empty())
+        higher_xs = InputProjection::for_units(tape, higher_projections_, c);
       result.weights = attended.weights;
     }
     std::vector<Var>& kept = result.state.emplace_back();
@@ -288,7 +291,7 @@ void StackedDecoder::freeze(const Context& context) const {
   if (first_) first_->freeze(context);
   for (const RecurrentLayer& layer : upper_) layer.freeze(context);
   for (const TransitionLayer& layer : aware_) layer.freeze(context);
-  InputProjection::join(context, guides_);
+  InputProjection::join(context, higher_projections_);
   for (const Residual& residual : residuals_) residual.freeze(context);
   if (readout_) ops::freeze(context, *readout_);
 }

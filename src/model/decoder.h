@@ -1,6 +1,9 @@
 #pragma once
 
 #include "model/encoder.h"
+#include "nn/recurrent/conditional_layer.h"
+#include "nn/recurrent/recurrent_layer.h"
+#include "nn/recurrent/transition_layer.h"
 
 #include <deque>
 #include <optional>
@@ -91,9 +94,9 @@ class StackedDecoder : public Decoder {
   std::vector<Var> first_layer(Tape& tape, const Var& y, const ops::Memory& memory,
                                const std::vector<Var>& initial, const Tensor& sentence,
                                std::int64_t position, ops::Attended& attended) const;
-  /// `guides`: the contexts' projections for all context-aware layers, where they are known.
+  /// `higher_xs`: the contexts' projections for all context-aware layers, where they are known.
   std::vector<Var> upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c,
-                               const std::vector<ops::Projections>& guides,
+                               const std::vector<ops::Projections>& higher_xs,
                                const std::vector<Var>& initial, std::int64_t position) const;
 
   const Architecture& architecture_;
@@ -107,9 +110,9 @@ class StackedDecoder : public Decoder {
   std::optional<ConditionalLayer> conditional_;
   std::optional<RecurrentLayer> first_;
   std::deque<RecurrentLayer> upper_;
-  std::deque<TransitionLayer> aware_;           // replaces upper_
-  std::vector<const InputProjection*> guides_;  // of aware_
-  std::deque<Residual> residuals_;              // projected residuals
+  std::deque<TransitionLayer> aware_;                       // replaces upper_
+  std::vector<const InputProjection*> higher_projections_;  // of aware_
+  std::deque<Residual> residuals_;                          // projected residuals
   Parameter* readout_ = nullptr;
   Parameter* readout_bias_ = nullptr;
   Normalization readout_normalization_;

@@ -71,8 +71,8 @@ BidirectionalLayer::Result BidirectionalLayer::operator()(
   directions.fork();
   const Var ahead = forward_(tape, x, {}, sentences)[0];
   if (aware_) {
-    const ops::Projections guide = aware_->guide().for_units(tape, ahead);
-    const Var back = (*aware_)(tape, x, guide, {}, sentences.mask, true)[0];
+    const ops::Projections higher_x = aware_->higher_projection().for_units(tape, ahead);
+    const Var back = (*aware_)(tape, x, higher_x, {}, sentences.mask, true)[0];
     return {back, ops::step(tape, back, 0)};
   }
   directions.second();

@@ -1,7 +1,8 @@
 #pragma once
 
 #include "model/architecture.h"
-#include "nn/recurrent_layer.h"
+#include "nn/recurrent/recurrent_layer.h"
+#include "nn/recurrent/transition_layer.h"
 
 #include <deque>
 #include <memory>

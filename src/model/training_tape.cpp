@@ -23,7 +23,7 @@ TrainingTape::TrainingTape(const Context& context, ParameterSet& parameters, con
       told_ = so_far;
       listener(so_far);
     });
-  take_part({batch.sentences, batch.place.whole, batch.place.first, batch.place.stride});
+  set_batch_slice(batch.sentences, batch.slice);
   if (dropout_variational) share_dropout_over_steps();
 }
 

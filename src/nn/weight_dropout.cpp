@@ -12,28 +12,37 @@ WeightDropout::WeightDropout(Tape& tape, const std::vector<Parameter*>& paramete
   const Context& context = tape.context();
   dropped_.reserve(parameters.size());
   for (Parameter* parameter : parameters) {
-    tape.gradient(*parameter);  // starts it: the destructor adds to it
+    tape.gradient(*parameter);  // starts it: add_gradients() adds to it
     Tensor value = context.empty(parameter->shape), gradient = context.empty(parameter->shape);
     const std::uint64_t stream = tape.next_dropout_stream();
     apply(parameter->value, value, stream);
     dispatch(context, [&](const auto& backend) {
       kernels::fill(backend, gradient.f32(), gradient.elements(), 0.0f);
     });
-    dropped_.push_back({parameter, std::exchange(parameter->value, std::move(value)),
-                        std::exchange(parameter->gradient, std::move(gradient)), stream});
+    dropped_.push_back({parameter, std::move(value), std::move(gradient), stream});
   }
+  exchange();  // after the last allocation, which may fail
 }
 
 WeightDropout::~WeightDropout() {
-  for (Dropped& dropped : dropped_) {
-    Parameter& parameter = *dropped.parameter;
-    apply(parameter.gradient, parameter.gradient, dropped.stream);
+  exchange();
+}
+
+void WeightDropout::add_gradients() {
+  for (const Dropped& dropped : dropped_) {
+    const Tensor& gradient = dropped.parameter->gradient;
+    apply(gradient, gradient, dropped.stream);
     dispatch(tape_.context(), [&](const auto& backend) {
-      kernels::add_scaled(backend, parameter.shape.elements(), 1.0f, parameter.gradient.f32(),
+      kernels::add_scaled(backend, gradient.elements(), 1.0f, gradient.f32(),
                           dropped.gradient.f32());
     });
-    parameter.value = std::move(dropped.value);
-    parameter.gradient = std::move(dropped.gradient);
+  }
+}
+
+void WeightDropout::exchange() noexcept {
+  for (Dropped& dropped : dropped_) {
+    std::swap(dropped.parameter->value, dropped.value);
+    std::swap(dropped.parameter->gradient, dropped.gradient);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "search/repetition.h"
 #include "search/source_text_scorer.h"
 #include "text/lines.h"
@@ -92,7 +92,7 @@ std::vector<LineTranslation> BatchTranslator::run(std::span<const std::string> l
     if (encoded[i].tokens > max_length) {
       if (statistics_.cropped++ == 0 && options_.warn_crops)
         log::warn(
-            "line {} has {} tokens, only the first {} are translated (--max-length); further "
+            "line {} has {} tokens, only the first {} are translated (max-length); further "
             "cropped lines "
             "are not reported individually",
             *first_line + static_cast<std::int64_t>(i), encoded[i].tokens, max_length);

@@ -127,7 +127,7 @@ class BatchTranslator : public LineTranslator {
   SourceEncoder encoder_;
   std::optional<PieceText> target_pieces_;
   Statistics statistics_;
-  OomSplitter oom_splitter_;
+  OomSplitter oom_splitter_{options_.batching.option};
 };
 
 /// The output lines of a translation, each with its LF: the plain text, or an n-best list in the

@@ -8,10 +8,11 @@ namespace nmt {
 
 /// How a window of sentences is split into batches.
 struct Batching {
-  int mini_batch = 64;         ///< sentences per batch
-  int maxi_batch = 100;        ///< batches per length-sorted window
-  bool sort_by_length = true;  ///< within a window
-  int max_length = 1000;       ///< tokens; longer sentences are cropped
+  int mini_batch = 64;                ///< sentences per batch
+  int maxi_batch = 100;               ///< batches per length-sorted window
+  bool sort_by_length = true;         ///< within a window
+  int max_length = 1000;              ///< tokens; longer sentences are cropped
+  const char* option = "mini-batch";  ///< that sets mini_batch, for messages
 
   /// Errors (usage): a value below 1.
   void check() const;

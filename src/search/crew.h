@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/task_queue.h"
-#include "core/thread_pool.h"
-#include "kernels/backend.h"
+#include "core/threads/task_queue.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/handles.h"
 #include "model/step_scorer.h"
 
 #include <cstddef>

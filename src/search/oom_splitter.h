@@ -15,6 +15,8 @@ namespace nmt {
 /// Batches of a size that failed before are split right away. Several threads may use one.
 class OomSplitter {
  public:
+  /// The option of the batch size, which the message names.
+  explicit OomSplitter(const char* option) : option_(option) {}
   /// Calls body(first, count) for parts of a batch whose sentences have these lengths. A part for
   /// which it throws std::bad_alloc is retried in halves; for a single sentence the exception is
   /// rethrown.
@@ -45,9 +47,8 @@ class OomSplitter {
       if (!warned_.exchange(true))
         log::warn(
             "out of memory in a batch of {} sentences; it and later batches of this size are "
-            "split; a "
-            "smaller --mini-batch avoids this",
-            count);
+            "split; a smaller {} avoids this",
+            count, option_);
       lower_limit(
           std::max(padded(lengths, first, half), padded(lengths, first + half, count - half)));
     }
@@ -56,12 +57,13 @@ class OomSplitter {
   }
 
   // Another worker may have lowered it further.
-  void lower_limit(std::size_t most) {
+  void lower_limit(std::size_t limit) {
     std::size_t present = max_padded_;
-    while (most < present && !max_padded_.compare_exchange_weak(present, most)) {
+    while (limit < present && !max_padded_.compare_exchange_weak(present, limit)) {
     }
   }
 
+  const char* const option_;
   // Padded tokens.
   std::atomic<std::size_t> max_padded_{std::numeric_limits<std::size_t>::max()};
   std::atomic<bool> warned_{false};

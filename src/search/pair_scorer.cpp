@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "search/beam/force_decode.h"
 #include "search/source_text_scorer.h"
 
@@ -30,7 +30,7 @@ void PairScorer::note_crop(std::size_t tokens, std::int64_t line, const char* si
   if (tokens <= max_length) return;
   if (totals_.cropped++ == 0)
     log::warn(
-        "the {} of pair {} has {} tokens, only the first {} are scored (--max-length); further "
+        "the {} of pair {} has {} tokens, only the first {} are scored (max-length); further "
         "cropped lines are not reported individually",
         side, line, tokens, max_length);
 }

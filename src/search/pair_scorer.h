@@ -1,17 +1,16 @@
 #pragma once
 
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 #include "model/step_scorer.h"
 #include "nmt/vocabulary.h"
 #include "search/alignment.h"
 #include "search/batching.h"
 #include "search/beam/ranking.h"
 #include "search/crew.h"
-#include "search/line_writer.h"
 #include "search/oom_splitter.h"
 #include "search/piece_text.h"
 #include "search/source_encoder.h"
-#include "search/stream.h"
+#include "text/document_context.h"
 
 #include <cstdint>
 #include <functional>
@@ -86,28 +85,11 @@ class PairScorer {
   SourceEncoder encoder_;
   std::optional<PieceText> target_pieces_;
   Totals totals_;
-  OomSplitter oom_splitter_;
+  OomSplitter oom_splitter_{options_.batching.option};
 };
 
 /// cross-entropy: mean over pairs with text; ce-mean-words: mean over target tokens; ce-sum;
 /// perplexity: e^ce-mean-words.
 double summarize(const PairScorer::Totals& totals, Summary summary);
-
-struct ScoreOutput {
-  bool n_best = false;  ///< the targets are an n-best list: id ||| text ||| features [||| score]
-  std::string n_best_feature = "Score";
-  bool word_scores = false;
-  bool alignment = false;  ///< append " ||| 0-0 1-1" to each score; not in n-best lists
-  /// Unless none: one value for all pairs instead of one line per pair.
-  Summary summary = Summary::none;
-};
-
-/// Scores two files line by line and writes one line per pair: the score, followed with word_scores
-/// by " ||| WordScores= ..."; for an n-best list the input line with " Score= ..." added to its
-/// features. The names are for error messages. Errors (data): different numbers of lines; an n-best
-/// line without the id of a source line, or with decreasing ids; a summary of no pair with text.
-void score_stream(PairScorer& scorer, LineSource& source, const std::string& source_name,
-                  LineSource& target, const std::string& target_name, LineWriter& writer,
-                  const ScoreOutput& output);
 
 }  // namespace nmt

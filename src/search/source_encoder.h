@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "nmt/vocabulary.h"
 #include "search/piece_text.h"
 #include "text/document_context.h"

@@ -1,7 +1,6 @@
 #include "serve/document.h"
 
 #include "serve/html.h"
-#include "serve/html_text.h"
 #include "serve/sentences.h"
 
 #include <algorithm>
@@ -17,6 +16,23 @@ bool is_open(std::string_view text) {
   return open != std::string_view::npos && text.find(close_marker, open) == std::string_view::npos;
 }
 
+void append(std::vector<TextPart>& parts, TextPart part) {
+  if (part.translate)
+    parts.push_back(std::move(part));
+  else
+    append_verbatim(parts, part.text);
+}
+
+// Moves what `next` has up to the end of its close marker at `close` to `part`, and returns the
+// parts of the rest.
+std::vector<TextPart> cut_behind_span(TextPart& part, std::string_view next, std::size_t close) {
+  const std::size_t end = close + close_marker.size();
+  part.text += next.substr(0, end);
+  std::vector<TextPart> rest;
+  append_sentence(rest, next.substr(end));
+  return rest;
+}
+
 // Joins the parts of a marked span that were split. Spans whose parts also begin the next one are
 // joined up to about max_characters, and separated behind a close marker there.
 std::vector<TextPart> with_whole_spans(std::vector<TextPart> parts, std::size_t max_characters) {
@@ -26,24 +42,28 @@ std::vector<TextPart> with_whole_spans(std::vector<TextPart> parts, std::size_t 
   std::vector<TextPart> result;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     TextPart part = std::move(parts[i]);
-    if (part.text.find(open_marker) != std::string::npos) {
-      bool open = is_open(part.text);
-      while (open && i + 1 < last_close) {
-        TextPart& next = parts[++i];
-        const std::size_t close = next.text.find(close_marker);
-        if (close != std::string::npos && part.text.size() > max_characters) {
-          const std::size_t end = close + close_marker.size();
-          part.text += next.text.substr(0, end);
-          next.text.erase(0, end);
-          if (!next.text.empty()) --i;
-          break;
-        }
-        open = is_open(next.text) || next.text.find(close_marker) == std::string::npos;
-        part.text += next.text;
-      }
-      part.translate = true;
+    if (part.text.find(open_marker) == std::string::npos) {
+      append(result, std::move(part));
+      continue;
     }
-    result.push_back(std::move(part));
+    std::vector<TextPart> rest;
+    for (bool open = is_open(part.text); open && i + 1 < last_close;) {
+      const std::string& next = parts[++i].text;
+      const std::size_t close = next.find(close_marker);
+      if (close != std::string::npos && part.text.size() > max_characters) {
+        rest = cut_behind_span(part, next, close);
+        break;
+      }
+      open = is_open(next) || close == std::string::npos;
+      part.text += next;
+    }
+    part.translate = true;
+    append(result, std::move(part));
+    if (rest.empty()) continue;
+    parts[i] = std::move(rest.back());  // it may begin another span
+    --i;
+    rest.pop_back();
+    for (TextPart& each : rest) append(result, std::move(each));
   }
   return result;
 }
@@ -91,7 +111,7 @@ void Document::add_text(std::string_view text, const std::string& language,
   if (keeps_marked) parts = with_whole_spans(std::move(parts), max_characters);
   for (TextPart& part : parts) {
     if (part.translate) sentences_.push_back(part.text);
-    pieces_.push_back({part.translate ? "" : std::move(part.text), part.translate, false});
+    pieces_.push_back({part.translate ? "" : std::move(part.text), part.translate, nullptr});
   }
 }
 
@@ -99,16 +119,18 @@ void Document::add_html(std::string_view html, const std::string& language,
                         std::size_t max_characters) {
   for (HtmlPart& part : split_html(html)) {
     std::vector<TextPart> texts;
+    const auto references = std::make_shared<HtmlReferences>();
     if (part.is_text) {
-      const std::string text = decode_html(part.source);
+      const std::string text = decode_html(part.source, references.get());
       texts = split_sentences(part.keeps_lines ? text : unwrapped(text), language, max_characters);
     }
     if (std::none_of(texts.begin(), texts.end(), [](const TextPart& t) { return t.translate; })) {
-      pieces_.push_back({std::move(part.source), false, false});
+      pieces_.push_back({std::move(part.source), false, nullptr});
       continue;
     }
     for (TextPart& text : texts) {
-      pieces_.push_back({text.translate ? "" : encode_html(text.text), text.translate, true});
+      pieces_.push_back(
+          {text.translate ? "" : encode_html(text.text, *references), text.translate, references});
       if (text.translate) sentences_.push_back(std::move(text.text));
     }
   }
@@ -124,7 +146,7 @@ std::string Document::join(std::span<const Hypotheses> translations, std::size_t
     }
     const Hypotheses& hypotheses = translations[next++];
     const std::string& chosen = (k < hypotheses.size() ? hypotheses[k] : hypotheses.front()).text;
-    text += piece.encode ? encode_html(chosen) : chosen;
+    text += piece.references ? encode_html(chosen, *piece.references) : chosen;
   }
   return text;
 }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include "serve/batcher.h"
+#include "serve/html_text.h"
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +28,8 @@ class Document {
   struct Piece {
     std::string text;       ///< as it stands in the result
     bool sentence = false;  ///< the next of sentences(); the text is empty
-    bool encode = false;    ///< the translation is text of an HTML document
+    /// Those that stay in the translation; null where it is no text of an HTML document.
+    std::shared_ptr<const HtmlReferences> references;
   };
   const std::vector<Piece>& pieces() const { return pieces_; }
 

@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "model/directory/model_directory.h"
 #include "serve/model_map.h"
 
@@ -23,7 +23,8 @@ void add(std::vector<ModelEntry>& entries, const Direction& direction, const std
 
 // Why an entry of a folder is no model that can be served; empty: it is one.
 std::string reason_to_skip(const std::string& name, const std::string& path, Direction& direction) {
-  if (!parse_direction(name, direction)) return "its name is not two languages, for example en-de";
+  if (!parse_direction(name, direction))
+    return "its name is not two languages, for example en-de or pt-BR_en";
   if (!ModelDirectory::is_there(path)) return "it contains no model: config.json is missing";
   // Loading reports what is damaged. Until then the directory may have changed.
   const std::optional<Task> task = ModelDirectory::task_at(path);
@@ -73,8 +74,8 @@ std::vector<ModelEntry> find_models(const std::vector<std::string>& words,
       add_folder(entries, word, on_skipped, refuse);
     } else {
       refuse(
-          fmt::format("models: '{}': expected LANGUAGES=DIRECTORY, for example en-de=model, or "
-                      "a folder of model directories with such names",
+          fmt::format("models: '{}': expected LANGUAGES=DIRECTORY, for example en-de=model or "
+                      "pt-BR_en=model, or a folder of model directories with such names",
                       word));
     }
   }

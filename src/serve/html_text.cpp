@@ -2,6 +2,7 @@
 
 #include "text/unicode.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <iterator>
@@ -10,7 +11,7 @@ namespace nmt::serve {
 namespace {
 
 constexpr std::string_view no_break_space = "\u00a0";
-constexpr std::size_t longest_reference = 32;  // bytes
+constexpr std::size_t longest_reference = 33;  // bytes
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -72,41 +73,49 @@ std::string resolve(std::string_view name) {
   return text;
 }
 
-// Whether a named reference that decode_html() leaves alone begins with the "&" at `at`.
-bool is_unresolved(std::string_view text, std::size_t at) {
-  std::size_t end = at + 1;
-  while (end < text.size() && end < at + longest_reference &&
-         (is_letter(text[end]) || (text[end] >= '0' && text[end] <= '9')))
-    ++end;
-  return end > at + 1 && end < text.size() && text[end] == ';' && is_letter(text[at + 1]) &&
-         resolve(text.substr(at + 1, end - at - 1)).empty();
+// Whether a text is the part of a reference between "&" and ";" (HTML Standard, section 13.1.4).
+bool is_reference(std::string_view name) {
+  const auto consists_of = [](std::string_view text, std::string_view characters) {
+    return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
+  };
+  if (name.starts_with("#x") || name.starts_with("#X"))
+    return consists_of(name.substr(2), "0123456789abcdefABCDEF");
+  if (name.starts_with("#")) return consists_of(name.substr(1), "0123456789");
+  return !name.empty() && is_letter(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+// The reference that begins with the "&" at `at`, "" where there is none.
+std::string_view reference_at(std::string_view text, std::size_t at) {
+  const std::size_t end = text.substr(at, longest_reference).find(';');
+  if (end == std::string_view::npos || !is_reference(text.substr(at + 1, end - 1))) return "";
+  return text.substr(at, end + 1);
 }
 
 }  // namespace
 
-std::string decode_html(std::string_view text) {
+std::string decode_html(std::string_view text, HtmlReferences* unresolved) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
-    if (text[at] == '&') {
-      const std::size_t end = text.substr(at, longest_reference).find(';');
-      const std::string resolved =
-          end == std::string_view::npos ? "" : resolve(text.substr(at + 1, end - 1));
-      if (!resolved.empty()) {
-        result += resolved;
-        at += end + 1;
-        continue;
-      }
+    const std::string_view reference = text[at] == '&' ? reference_at(text, at) : "";
+    if (reference.empty()) {
+      result += text[at++];
+      continue;
     }
-    result += text[at++];
+    const std::string resolved = resolve(reference.substr(1, reference.size() - 2));
+    if (resolved.empty() && unresolved) unresolved->emplace(reference);
+    result += resolved.empty() ? reference : std::string_view(resolved);
+    at += reference.size();
   }
   return result;
 }
 
-std::string encode_html(std::string_view text) {
+std::string encode_html(std::string_view text, const HtmlReferences& unresolved) {
   std::string result;
   for (std::size_t at = 0; at < text.size(); ++at) {
     switch (text[at]) {
-      case '&': result += is_unresolved(text, at) ? "&" : "&amp;"; break;
+      case '&': result += unresolved.contains(reference_at(text, at)) ? "&" : "&amp;"; break;
       case '<': result += "&lt;"; break;
       case '>': result += "&gt;"; break;
       default:

@@ -263,7 +263,7 @@ void ModelPool::update_map(std::unique_lock<std::mutex>& lock) {
   }
   lock.lock();
   if (problem != std::exchange(problem_, problem) && !problem.empty())
-    log::warn("{}; the models stay as they are", problem);
+    log::warn("{}; keeping the loaded models", problem);
   if (!problem.empty()) return;
   for (ModelEntry& entry : entries) {
     entry.id = -1;

@@ -118,13 +118,7 @@ class Splitter {
     utext_close(&text);
   }
 
-  void add_verbatim(std::string_view text) {
-    if (text.empty()) return;
-    if (!parts_.empty() && !parts_.back().translate)
-      parts_.back().text += text;
-    else
-      parts_.push_back({std::string(text), false});
-  }
+  void add_verbatim(std::string_view text) { append_verbatim(parts_, text); }
 
   std::vector<TextPart> take() { return std::move(parts_); }
 
@@ -142,7 +136,7 @@ class Splitter {
         cut = at;
       else if (cut == 0)
         cut = end_of_word(text, at);
-      add_part(text.substr(0, cut));
+      append_sentence(parts_, text.substr(0, cut));
       text.remove_prefix(cut);
     }
   }
@@ -157,29 +151,37 @@ class Splitter {
     }
   }
 
-  void add_part(std::string_view text) {
-    std::size_t begin = text.size(), end = 0;  // of what is not white space
-    bool has_word = false;
-    for (std::size_t at = 0; at < text.size();) {
-      const Point point = point_at(text, at);
-      if (!u_isUWhiteSpace(point.code)) {
-        begin = std::min(begin, at);
-        end = at + point.bytes;
-        has_word |= u_isalnum(point.code) != 0;
-      }
-      at += point.bytes;
-    }
-    if (!has_word) return add_verbatim(text);
-    add_verbatim(text.substr(0, begin));
-    parts_.push_back({std::string(text.substr(begin, end - begin)), true});
-    add_verbatim(text.substr(end));
-  }
-
   std::size_t max_characters_;
   std::vector<TextPart> parts_;
 };
 
 }  // namespace
+
+void append_verbatim(std::vector<TextPart>& parts, std::string_view text) {
+  if (text.empty()) return;
+  if (!parts.empty() && !parts.back().translate)
+    parts.back().text += text;
+  else
+    parts.push_back({std::string(text), false});
+}
+
+void append_sentence(std::vector<TextPart>& parts, std::string_view text) {
+  std::size_t begin = text.size(), end = 0;  // of what is not white space
+  bool has_word = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const Point point = point_at(text, at);
+    if (!u_isUWhiteSpace(point.code)) {
+      begin = std::min(begin, at);
+      end = at + point.bytes;
+      has_word |= u_isalnum(point.code) != 0;
+    }
+    at += point.bytes;
+  }
+  if (!has_word) return append_verbatim(parts, text);
+  append_verbatim(parts, text.substr(0, begin));
+  parts.push_back({std::string(text.substr(begin, end - begin)), true});
+  append_verbatim(parts, text.substr(end));
+}
 
 std::vector<TextPart> split_sentences(std::string_view text, const std::string& language,
                                       std::size_t max_characters) {

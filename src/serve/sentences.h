@@ -14,6 +14,12 @@ struct TextPart {
   bool operator==(const TextPart&) const = default;
 };
 
+/// Appends a text that stays as it is; a part before it that stays too is extended.
+void append_verbatim(std::vector<TextPart>& parts, std::string_view text);
+/// Appends a sentence, the white space at its ends being parts of their own. Without a letter or
+/// digit it stays as it is.
+void append_sentence(std::vector<TextPart>& parts, std::string_view text);
+
 /// Splits a text of valid UTF-8 into lines and those into sentences (ICU, Unicode TR 29). Titles
 /// ("Dr."), initials and usual abbreviations end no sentence. The texts of the parts in order are
 /// the text. A sentence contains a letter or digit and no white space at its ends. Sentences of

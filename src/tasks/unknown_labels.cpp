@@ -15,15 +15,15 @@ namespace {
 // "12 words: A (10), B (2)"; `before` comes before the colon.
 std::string described(const std::vector<UnknownLabel>& unknown, std::string_view labeled,
                       std::string_view before) {
-  constexpr std::size_t most = 5;
+  constexpr std::size_t max_named = 5;
   std::int64_t all = 0;
   std::string named;
   for (std::size_t i = 0; i < unknown.size(); ++i) {
     all += unknown[i].count;
-    if (i < most)
+    if (i < max_named)
       named += fmt::format("{}{} ({})", i == 0 ? "" : ", ", unknown[i].label, unknown[i].count);
   }
-  if (unknown.size() > most) named += fmt::format(" and {} more", unknown.size() - most);
+  if (unknown.size() > max_named) named += fmt::format(" and {} more", unknown.size() - max_named);
   return fmt::format("{}{}: {}", counted(all, labeled), before, named);
 }
 

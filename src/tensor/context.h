@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 #include "tensor/backend.h"
 #include "tensor/profile.h"
 #include "tensor/tensor.h"

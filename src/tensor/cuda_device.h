@@ -1,7 +1,7 @@
 #pragma once
 
 #include "config/precision.h"
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 #include "tensor/arena.h"
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct GraphCounts {
 };
 
 /// Whether recurrences of matrix units run as one kernel for all steps, instead of launches for
-/// every step (docs/design/cuda.md).
+/// every step (docs/design/cuda-recurrences.md).
 enum class PersistentUse {
   off,
   automatic,  ///< where a table says that it is faster

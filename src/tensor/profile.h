@@ -15,7 +15,8 @@ class Profile {
  public:
   virtual ~Profile() = default;
   virtual void begin() = 0;
-  /// Ends the part that began at begin(); parts do not nest. `part` outlives the profile.
+  /// Ends the part that began at begin(); parts do not nest. `part` outlives the profile. Throws
+  /// nothing: a destructor calls it.
   virtual void end(const char* part, const PartWork& work) = 0;
 };
 

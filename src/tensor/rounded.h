@@ -42,7 +42,7 @@ class Rounded {
 
 /// Room for the rounded copy of a matrix [..,columns] that a kernel writes beside the matrix. Empty
 /// on a device whose products read none, and where rows of the copy would have gaps.
-inline Tensor rounded_room(const Context& context, const Shape& shape) {
+inline Tensor allocate_rounded(const Context& context, const Shape& shape) {
   return dispatch(context, [&](const auto& backend) -> Tensor {
     const std::int64_t columns = shape[-1];
     if (!kernels::reads_rounded(backend) || kernels::rounded_stride(columns) != columns) return {};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/mapped_file.h"
+#include "core/files/mapped_file.h"
 #include "tensor/tensor.h"
 
 #include <cstddef>

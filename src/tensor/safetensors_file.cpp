@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/hash/checksum.h"
 #include "tensor/safetensors.h"
 

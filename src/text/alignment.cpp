@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -149,15 +151,22 @@ std::vector<AlignmentPoint> read_pharaoh(std::string_view line, std::size_t sour
 
 std::vector<AlignmentPoint> piece_links(std::span<const AlignmentPoint> links,
                                         const PieceGroups& source, const PieceGroups& target) {
+  // (target, source), sorted, each once.
+  std::vector<std::pair<int, int>> sorted;
+  sorted.reserve(links.size());
+  for (const AlignmentPoint& link : links) sorted.emplace_back(link.target, link.source);
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   std::vector<AlignmentPoint> points;
-  std::vector<int> groups;  // of the source, linked to that of a target piece
   for (std::size_t t = 0; t < target.of_piece.size(); ++t) {
-    groups.clear();
-    for (const AlignmentPoint& link : links)
-      if (link.target == target.of_piece[t]) groups.push_back(link.source);
-    if (groups.empty()) continue;
+    const int group = target.of_piece[t];
+    using Limits = std::numeric_limits<int>;
+    const auto first =
+        std::lower_bound(sorted.begin(), sorted.end(), std::pair(group, Limits::min()));
+    const auto last = std::upper_bound(first, sorted.end(), std::pair(group, Limits::max()));
+    if (first == last) continue;
     for (std::size_t s = 0; s < source.of_piece.size(); ++s)
-      if (std::find(groups.begin(), groups.end(), source.of_piece[s]) != groups.end())
+      if (std::binary_search(first, last, std::pair(group, source.of_piece[s])))
         points.push_back({static_cast<int>(s), static_cast<int>(t)});
   }
   return points;

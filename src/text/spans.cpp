@@ -139,8 +139,8 @@ std::size_t percent_end(std::string_view line, std::size_t at) {
     if (length == std::string_view::npos) return at;
     end += length + 1;
   } else {
-    const std::size_t most = std::min(line.size(), at + longest_placeholder);
-    while (end < most && is_name(line[end])) ++end;
+    const std::size_t max_end = std::min(line.size(), at + longest_placeholder);
+    while (end < max_end && is_name(line[end])) ++end;
     if (end > at + 1 && end < line.size() && line[end] == '%' && !is_digit(line[at + 1]))
       return end + 1;
     end = at + 1;

@@ -84,6 +84,31 @@ bool choose_smoothing(const CorpusSize& size, TrainSpec& train) {
   return true;
 }
 
+void choose_learning_rate(TrainSpec& train, double usual, const std::string& why,
+                          const std::string& warmup, const std::string& warmup_why,
+                          std::vector<Choice>& choices) {
+  const std::string rule(name_of(train.optimizer));
+  const std::optional<double> own = Optimizer::usual_rate(train.optimizer);
+  // The rate of RNMT+ rises to N times what it starts at.
+  const bool is_rnmt = train.schedule == RateSchedule::rnmt;
+  const bool rises = is_rnmt && !train.rnmt_schedule.empty() && train.rnmt_schedule.front() >= 1;
+  if (train.learn_rate == 0) {
+    train.learn_rate = own.value_or(usual) / (rises ? train.rnmt_schedule.front() : 1);
+    choices.push_back(
+        {"learn-rate", fmt::format("{}", train.learn_rate), own ? "usual with " + rule : why});
+  }
+  if (!train.lr_warmup.empty() || (is_rnmt && !own)) return;
+  train.lr_warmup = own ? "0u" : warmup;
+  choices.push_back({"lr-warmup", train.lr_warmup, own ? rule + " needs none" : warmup_why});
+}
+
+double updates_per_epoch(double batches, std::int64_t examples, const DataSpec& data,
+                         const TrainSpec& train) {
+  if (data.mini_batch > 0)
+    batches = std::max(batches, static_cast<double>(examples) / data.mini_batch);
+  return std::max(1.0, batches / std::max(1, train.optimizer_delay));
+}
+
 void choose_save_freq(TrainSpec& train, const std::string& usual, const std::string& why,
                       std::vector<Choice>& choices) {
   if (!train.save_freq.empty()) return;
@@ -192,21 +217,11 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
   const double labels =
       static_cast<double>(size.target_bytes) / tokens_a_piece + static_cast<double>(size.pairs);
   const double updates =
-      std::max(1.0, labels / (0.9 * data.mini_batch_words * std::max(1, train.optimizer_delay)));
+      updates_per_epoch(labels / (0.9 * data.mini_batch_words), size.pairs, data, train);
   const std::string by_epoch =
       fmt::format("an epoch is about {} updates", grouped(std::llround(updates)));
-  const std::string rule(name_of(train.optimizer));
-  const std::optional<double> usual = Optimizer::usual_rate(train.optimizer);
-  // The rate of RNMT+ rises to N times what it starts at.
-  const bool rises = train.schedule == RateSchedule::rnmt && !train.rnmt_schedule.empty() &&
-                     train.rnmt_schedule.front() >= 1;
-  number("learn-rate", train.learn_rate,
-         usual.value_or(row.learn_rate) / (rises ? train.rnmt_schedule.front() : 1),
-         usual ? "usual with " + rule : by_size);
-  if (usual)
-    text("lr-warmup", train.lr_warmup, "0u", rule + " needs none");
-  else if (train.schedule != RateSchedule::rnmt)
-    text("lr-warmup", train.lr_warmup, fmt::format("{}u", row.warmup), by_epoch);
+  choose_learning_rate(train, row.learn_rate, by_size, fmt::format("{}u", row.warmup), by_epoch,
+                       choices);
   const auto validation =
       static_cast<std::int64_t>(std::clamp(std::round(updates / 10) * 10, 100.0, 2500.0));
   const std::string usual_period = fmt::format("{}u", validation);

@@ -47,6 +47,19 @@ bool choose_tying(ModelSpec& model, const DataSpec& data);
 /// it did. For settings that do not mention `exponential-smoothing`.
 bool choose_smoothing(const CorpusSize& size, TrainSpec& train);
 
+/// Sets the learning rate and its warm-up, where they are not set. `usual` and `why` are the rate
+/// for adam and adamw and its reason, `warmup` and `warmup_why` their warm-up; the other optimizers
+/// have a rate of their own and no warm-up. The RNMT+ schedule has its own warm-up, which begins at
+/// a part of the peak.
+void choose_learning_rate(TrainSpec& train, double usual, const std::string& why,
+                          const std::string& warmup, const std::string& warmup_why,
+                          std::vector<Choice>& choices);
+
+/// Updates of an epoch with so many batches by --mini-batch-words; more if --mini-batch makes
+/// smaller batches of the `examples`.
+double updates_per_epoch(double batches, std::int64_t examples, const DataSpec& data,
+                         const TrainSpec& train);
+
 /// Sets `save-freq`, where it is not set, to valid-freq, or to `usual` if that is none: a training
 /// without validations still needs checkpoints. `usual` is what valid-freq would be if it were
 /// chosen, `why` the reason.

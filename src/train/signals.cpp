@@ -1,6 +1,6 @@
 #include "train/signals.h"
 
-#include "core/temporary.h"
+#include "core/files/temporary.h"
 
 #include <array>
 #include <atomic>

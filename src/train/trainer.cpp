@@ -2,6 +2,7 @@
 
 #include "core/log.h"
 #include "tensor/copy.h"
+#include "train/best_value.h"
 #include "train/parallel/shared.h"
 #include "train/stop_rules.h"
 
@@ -111,16 +112,6 @@ std::string Trainer::finished_on_all_ranks() {
   return why;
 }
 
-// By the nearest stop rule that is known in advance; early stopping is none.
-double Trainer::share_done() const {
-  double done = 0;
-  for (const Period& period : after_)
-    done = std::max(done, period.measure(state_.progress) / period.count);
-  if (spec_.max_minutes > 0)
-    done = std::max(done, (seconds() + state_.validation_seconds) / (spec_.max_minutes * 60));
-  return std::min(done, 1.0);
-}
-
 ExitStatus Trainer::run() {
   at_start_ = state_.progress;
   parts_.reporter.rewind(
@@ -137,15 +128,15 @@ ExitStatus Trainer::run() {
   if (state_.validation_due) validate(true);
   for (;;) {
     const std::string why = finished();
-    bool over = !why.empty();
-    if (const ExitStatus signal = agree(over); signal != ExitStatus::ok) {
+    const Decision decision = agree_on_all_ranks(!why.empty());
+    if (decision.stop != ExitStatus::ok) {
       if (saved_update_ != state_.progress.updates || state_.validation_due)
-        save(parts_.stop.reason(signal), false);
-      return signal;
+        save(parts_.stop.reason(decision.stop), false);
+      return decision.stop;
     }
-    if (over) {
+    if (decision.over) {
       if (parts_.validator && state_.validated_update != state_.progress.updates) validate(false);
-      if (agree(over) != ExitStatus::ok) continue;
+      if (agree_on_all_ranks(true).stop != ExitStatus::ok) continue;
       if (saved_update_ != state_.progress.updates ||
           saved_validation_ != state_.validated_update || !is_saved_state_final())
         save("end", state_.best_update == state_.progress.updates);
@@ -178,27 +169,27 @@ ExitStatus Trainer::run() {
 }
 
 // What all ranks do next. A request to stop that any of them got counts for all; what ends or cools
-// down by the clock does so by rank 0's.
-ExitStatus Trainer::agree(bool& over) {
+// down by the clock does so by rank 0's. `over`: whether this rank finds a stop rule that holds.
+Trainer::Decision Trainer::agree_on_all_ranks(bool over) {
   const ExitStatus signal = parts_.stop.pending();
-  done_ = schedule_.cools_down() ? share_done() : 0;
+  done_ = schedule_.cools_down() ? share_done(spec_, after_, state_, seconds()) : 0;
   Communicator& ranks = parts_.communicator;
-  if (ranks.size() == 1) return signal;
+  if (ranks.size() == 1) return {signal, over};
   double votes[] = {signal == ExitStatus::terminated ? 1.0 : 0.0,
                     signal == ExitStatus::interrupted ? 1.0 : 0.0,
                     over && ranks.rank() == 0 ? 1.0 : 0.0, ranks.rank() == 0 ? done_ : 0.0};
   ranks.all_reduce_sum(votes, std::size(votes));
-  over = votes[2] > 0;
   done_ = votes[3];
-  return votes[0] > 0   ? ExitStatus::terminated
-         : votes[1] > 0 ? ExitStatus::interrupted
-                        : ExitStatus::ok;
+  return {votes[0] > 0   ? ExitStatus::terminated
+          : votes[1] > 0 ? ExitStatus::interrupted
+                         : ExitStatus::ok,
+          votes[2] > 0};
 }
 
 // Work that makes an arena of its own. Where the device is full, memory of the training's arena
 // that no tensor has makes room for it.
 template <class Work>
-auto Trainer::with_room(const Work& work) {
+auto Trainer::retry_after_trim(const Work& work) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
@@ -217,7 +208,7 @@ void Trainer::dry_run() {
     optimizer_.clear();
   }
   try {
-    if (parts_.validator) with_room([&] { parts_.validator->dry_run(copy_weights()); });
+    if (parts_.validator) retry_after_trim([&] { parts_.validator->dry_run(copy_weights()); });
   } catch (const Interrupted&) {
     return;  // run() sees the request too
   }
@@ -322,39 +313,13 @@ void Trainer::validate(bool counts) {
   parts_.heartbeat.activity(fmt::format("validating update {}", state_.progress.updates));
   ValidationResult result;
   try {
-    result = with_room([&] { return parts_.validator->validate(copy_weights(), state_.progress); });
+    result = retry_after_trim(
+        [&] { return parts_.validator->validate(copy_weights(), state_.progress); });
   } catch (const Interrupted&) {
     state_.validation_due = counts;
     return;
   }
-  state_.validation_due = false;
-  const MetricValue& first = result.front();
-  if (state_.best_metric != first.name) {  // another metric decides from here on
-    state_.best.reset();
-    state_.best_due.reset();
-  }
-  state_.best_metric = first.name;
-  const auto exceeds = [&first](const std::optional<double>& other) {
-    return std::isfinite(first.value) &&
-           (!other || (first.higher_is_better ? first.value > *other : first.value < *other));
-  };
-  const bool best = exceeds(state_.best);
-  if (best) {
-    state_.best = first.value;
-    state_.best_update = state_.progress.updates;
-  }
-  state_.validated_update = state_.progress.updates;
-  if (counts) {
-    const bool better = exceeds(state_.best_due);
-    if (better) state_.best_due = first.value;
-    // A BLEU of 0 is no stall as long as none was higher: the model has not begun to translate.
-    const bool begun = !first.higher_is_better || state_.best_due.value_or(0) > 0;
-    state_.stalled = better || !begun ? 0 : state_.stalled + 1;
-    if (schedule_.stall_counts(state_.stalled)) {
-      ++state_.stalls.decays;
-      if (state_.stalls.first_epoch < 0) state_.stalls.first_epoch = state_.progress.epochs;
-    }
-  }
+  const bool best = enter_validation(result.front(), counts, schedule_, state_);
   const double used = since(start);
   parts_.reporter.validation(state_.progress, result, best, state_.stalled, spec_.early_stopping,
                              used);
@@ -391,7 +356,8 @@ Figures Trainer::figures() const {
   Figures f;
   f.progress = state_.progress;
   f.seconds = seconds();
-  f.seconds_left = seconds_left();
+  f.seconds_left =
+      seconds_left(spec_, after_, {at_start_, since(parts_.started)}, state_.progress, f.seconds);
   if (interval_seconds_ > 0) {
     f.source_speed = static_cast<double>(interval_source_) / interval_seconds_;
     f.target_speed = static_cast<double>(interval_target_) / interval_seconds_;
@@ -404,21 +370,6 @@ Figures Trainer::figures() const {
   f.norm =
       state_.shown.norms / static_cast<double>(std::max<std::int64_t>(state_.shown.updates, 1));
   return f;
-}
-
-// By the speed of this run, validations and saves included; the nearest stop rule counts.
-std::optional<double> Trainer::seconds_left() const {
-  std::optional<double> left;
-  const auto take = [&](double seconds) {
-    left = std::max(0.0, std::min(left.value_or(seconds), seconds));
-  };
-  for (const Period& period : after_) {
-    const double done = period.measure(state_.progress) - period.measure(at_start_);
-    if (done > 0)
-      take((period.count - period.measure(state_.progress)) * since(parts_.started) / done);
-  }
-  if (spec_.max_minutes > 0) take(spec_.max_minutes * 60 - seconds());
-  return left;
 }
 
 }  // namespace nmt::train

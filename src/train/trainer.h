@@ -1,5 +1,6 @@
 #pragma once
 
+#include "data/text_identity.h"
 #include "model/trainable.h"
 #include "train/batch_source.h"
 #include "train/checkpoint_store.h"
@@ -53,7 +54,7 @@ class Trainer {
     /// Options that the metric of the best value depends on, and that differ from the checkpoint's:
     /// "beam-size, valid-max-sentences". Values before do not compare.
     std::string changed_metric_options = "";
-    std::string older_text = "";  ///< hash of the training text by the definition of 0.2.0
+    TextIdentity text = {};  ///< of the training text
   };
   /// Errors (usage): invalid settings, as check() and Optimizer.
   Trainer(const TrainSpec& spec, const Parts& parts);
@@ -83,8 +84,11 @@ class Trainer {
   };
   Counts sum_over_ranks(Counts own);
   bool is_saved_state_final();
-  double share_done() const;
-  ExitStatus agree(bool& over);
+  struct Decision {
+    ExitStatus stop;  // the request to stop; ok: none
+    bool over;        // whether a stop rule holds
+  };
+  Decision agree_on_all_ranks(bool over);
   void validate(bool counts);
   void begin_average();
   void save(const std::string& reason, bool best);
@@ -94,7 +98,6 @@ class Trainer {
   void recover(double norm);
   Figures figures() const;
   double seconds() const;
-  std::optional<double> seconds_left() const;
   Checkpoint checkpoint(Arena& host, bool with_batches = true);
   void exchange(Checkpoint& checkpoint,
                 const std::function<void(Tensor& host, Tensor& trained)>& copy);
@@ -102,7 +105,7 @@ class Trainer {
   void upload_checkpoint(Checkpoint& checkpoint);    // to the device
   CopyWeights copy_weights();
   template <class Work>
-  auto with_room(const Work& work);
+  auto retry_after_trim(const Work& work);
 
   static constexpr int bad_updates_allowed = 3;  // in a row, before an older checkpoint is taken
 

@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "tensor/copy.h"
+#include "train/best_value.h"
 #include "train/parallel/shared.h"
 #include "train/stop_rules.h"
 #include "train/trainer.h"
@@ -99,7 +100,7 @@ void Trainer::load() {
   const std::string text = parts_.store.newest().value_or("");
   NMT_CHECK(!text.empty(), "there is no checkpoint to go back to");
   TrainingState loaded = TrainingState::from_json(text, "the newest checkpoint");
-  loaded.update_text_hash(parts_.older_text, parts_.batching_hash);
+  loaded.update_text_hash(parts_.text);
   Arena host;
   // Another corpus begins anew, perhaps with batches of another shape.
   Checkpoint whole = checkpoint(host, loaded.batching_hash == parts_.batching_hash);
@@ -196,9 +197,7 @@ void Trainer::adapt_validation() {
 void Trainer::discard_best(const std::string& why) {
   parts_.reporter.event("development", state_.progress, why + "; discarding the best value so far",
                         true);
-  state_.best.reset();
-  state_.best_due.reset();
-  state_.stalled = 0;
+  train::discard_best(state_);
 }
 
 }  // namespace nmt::train

@@ -64,9 +64,9 @@ double TrainingState::epochs_kept(const std::string& now) const {
                                                   : 0;
 }
 
-void TrainingState::update_text_hash(const std::string& older, const std::string& now) {
-  if (!older.empty() && text_of(batching_hash) == older)
-    batching_hash.replace(0, older.size(), text_of(now));
+void TrainingState::update_text_hash(const TextIdentity& text) {
+  if (!text.v0_2.empty() && text_of(batching_hash) == text.v0_2)
+    batching_hash.replace(0, text.v0_2.size(), text.current);
 }
 
 std::string TrainingState::to_json() const {

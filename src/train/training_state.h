@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/period.h"
+#include "data/text_identity.h"
 #include "train/optimization/schedule.h"
 
 #include <cstdint>
@@ -55,9 +56,9 @@ struct TrainingState {
   /// beginning; none of other text.
   double epochs_kept(const std::string& now) const;
 
-  /// Replaces the hash of the training text in batching_hash by that in `now`, if it is `older`:
-  /// the hash of the same text as an older version computed it.
-  void update_text_hash(const std::string& older, const std::string& now);
+  /// Replaces the hash of the training text in batching_hash by the current one, if it is that of
+  /// version 0.2.0 of the same text.
+  void update_text_hash(const TextIdentity& text);
 
   /// Whether the last update has been validated, and no validation was interrupted.
   bool is_validated() const { return !validation_due && validated_update == progress.updates; }

@@ -26,7 +26,7 @@ struct Hgrn {
   static constexpr float gate_bias = 1;
 
   /// G of the bound k/L. The bound 0 of the first layer is 0.01, so that it can be trained.
-  static double vector_start(int, double, LayerPlace place) {
+  static double vector_start(int, double, LayerIndex place) {
     const double bound = std::max(0.01, static_cast<double>(place.layer) / place.layers);
     return std::log(bound / (1 - bound));
   }

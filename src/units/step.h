@@ -8,7 +8,7 @@ namespace nmt::units {
 
 using kernels::BiasOf;
 using kernels::GateBias;
-using kernels::LayerPlace;
+using kernels::LayerIndex;
 
 constexpr int at_least_one(int n) {
   return n > 0 ? n : 1;
@@ -67,7 +67,7 @@ constexpr int linear_state_of = [] {
 ///   state_start[]               the state vectors where a layer has no initial state; without it,
 ///                               0
 ///   vector_start(k, uniform)    the start of vector k from a uniform draw in [0, 1); without it,
-///                               0. A third argument is the LayerPlace of the layer, if the start
+///                               0. A third argument is the LayerIndex of the layer, if the start
 ///                               depends on it
 ///   gates(step, input, forget)  the weights of the new input and of the previous state in the next
 ///                               state; must not read `late`

@@ -1,4 +1,4 @@
-#include "app/ensemble.h"
+#include "app/models/loaded_ensemble.h"
 
 #include <limits>
 

@@ -1,9 +1,9 @@
-#include "app/product_choice.h"
+#include "app/compute/product_choice.h"
 
-#include "app/compute.h"
-#include "core/file.h"
-#include "core/thread_pool.h"
-#include "kernels/products/bf16_products.h"
+#include "app/compute/compute.h"
+#include "core/files/file.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/products/bf16/bf16_products.h"
 #include "kernels/products/product.h"
 #include "kernels/products/product_method.h"
 
@@ -94,14 +94,14 @@ TEST(ProductChoice, a_comparison_alternates_who_is_first) {
 
 TEST(ProductChoice, onednn_takes_all_products_that_it_can) {
   std::string why;
-  const kernels::ProductMethod* const library = kernels::ProductMethod::open(&why);
+  const kernels::ProductMethod* const library = kernels::ProductMethod::one_dnn(&why);
   if (!library) GTEST_SKIP() << why;
   library->use_for({});
   ComputeSpec spec;
   spec.cpu_threads = 1;
   spec.precision = Precision::float32;
   spec.products = ProductChoice::onednn;
-  EXPECT_EQ(Compute(spec, ComputeUse::training).products(), library);
+  EXPECT_EQ(Compute(spec, ComputeUse::training).open_products(), library);
   EXPECT_TRUE(library->takes({.m = 64, .n = 64, .k = 64}));
   EXPECT_TRUE(library->takes({.m = 1000, .n = 64, .k = 64}));
   library->use_for(kernels::zen4_kinds);
@@ -116,11 +116,11 @@ TEST(ProductChoice, three_numbers_in_bfloat16_need_amx_and_float32) {
     Compute compute(spec, ComputeUse::training);
     EXPECT_EQ(compute.precision(), Precision::float32) << "chosen with the products";
     if (split) {
-      EXPECT_EQ(compute.products(), split);
+      EXPECT_EQ(compute.open_products(), split);
       EXPECT_EQ(split->bf16_products()->parts, 3);
       EXPECT_FALSE(split->rounds_inputs());
     } else {
-      EXPECT_THROW(compute.products(), Error);
+      EXPECT_THROW(compute.open_products(), Error);
     }
   }
   spec.precision = Precision::bfloat16;
@@ -133,7 +133,7 @@ TEST(ProductChoice, three_numbers_in_bfloat16_need_amx_and_float32) {
 
 TEST(ProductChoice, decides_which_products_the_library_computes) {
   std::string why;
-  const kernels::ProductMethod* const library = kernels::ProductMethod::open(&why);
+  const kernels::ProductMethod* const library = kernels::ProductMethod::one_dnn(&why);
   if (!library) GTEST_SKIP() << why;
   const kernels::Product gradient{.m = 64, .n = 64, .k = 64, .transpose_a = true},
       long_sums{.m = 2000, .n = 64, .k = 512}, few_rows{.m = 64, .n = 64, .k = 64},
@@ -204,7 +204,7 @@ TEST(ProductChoice, a_stored_choice_is_for_the_features_of_a_processor) {
   const std::string folder = testing::TempDir() + "nmt_features_" + std::to_string(::getpid());
   std::filesystem::remove_all(folder);
   std::string why;
-  const kernels::ProductMethod* const library = kernels::ProductMethod::open(&why);
+  const kernels::ProductMethod* const library = kernels::ProductMethod::one_dnn(&why);
   if (!library || !measured_class().empty()) GTEST_SKIP() << why;
   const Variable cache("XDG_CACHE_HOME", folder);
   ThreadPool pool(2);

@@ -1,6 +1,6 @@
 #include "app/train/validation.h"
 
-#include "core/file.h"
+#include "core/files/file.h"
 #include "model/model.h"
 #include "text/vocabulary/train_vocabulary.h"
 
@@ -119,6 +119,36 @@ TEST(TranslationValidator, HasNoBleuOfScoresThatAreNotFinite) {
   for (const train::MetricValue& metric : bad)
     EXPECT_FALSE(std::isfinite(metric.value)) << metric.name;
   EXPECT_EQ(read_file(path), kept);
+}
+
+TEST(TranslationValidator, TellsOnceThatTheCrossEntropyReadsTheBeginningOfLongSides) {
+  const Vocabulary vocabulary = small_vocabulary();
+  ComputeSpec spec = float32_compute();
+  spec.cpu_threads = 1;
+  Compute compute(spec, ComputeUse::training);
+  std::string line = "a";
+  for (int i = 0; i < 1000; ++i) line += " a";
+  const auto told = [&](ValidMetric metric, const std::string& reference) {
+    SearchSpec search;
+    search.max_length = 20;
+    TranslationValidator validator(small_model(), {metric}, 0, search, vocabulary, vocabulary,
+                                   {{"a lamp", "we see it"}, {"a lamp", reference}, {}, "dev.en"},
+                                   compute);
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 2; ++i)
+      validator.validate(
+          [](ParameterSet& to) {
+            for (Parameter& parameter : to.all())
+              std::fill_n(parameter.value.f32(), parameter.value.elements(), 0.01f);
+          },
+          {});
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(told(ValidMetric::cross_entropy, line),
+            "warning: dev.en: the development pairs have 1 side of more than 1000 tokens; the "
+            "cross-entropy of validations is that of the first 1000\n");
+  EXPECT_EQ(told(ValidMetric::cross_entropy, "we see it"), "");
+  EXPECT_EQ(told(ValidMetric::bleu, line).find("cross-entropy"), std::string::npos);
 }
 
 TEST(TranslationValidator, TriesTheSentenceThatIsLongestWithItsContext) {

@@ -1,4 +1,4 @@
-#include "app/workers.h"
+#include "app/compute/workers.h"
 
 #include <memory>
 

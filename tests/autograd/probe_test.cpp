@@ -112,22 +112,22 @@ void check_recurrence(const kernels::Unit& unit, bool reverse) {
   }
 }
 
-// s = lower(h', x), h = higher(s, guide). A padded step copies both states; its gates are
+// s = lower(h', x), h = higher(s, higher_x). A padded step copies both states; its gates are
 // undefined.
 template <class U>
 void check_transition(const kernels::Unit& unit, bool reverse) {
   Pass<U> pass(unit);
-  const Var guide = pass.random();
+  const Var higher_x = pass.random();
   Tensor mask = pass.engine.context.empty({steps, batch});
   for (std::int64_t t = 0; t < steps; ++t)
     for (std::int64_t b = 0; b < batch; ++b)
       mask.f32()[t * batch + b] = t < steps - b ? 1.0f : 0.0f;
-  ops::transition(pass.tape, pass.lower.cell, pass.higher.cell, pass.x, guide, pass.initial, mask,
-                  reverse);
+  ops::transition(pass.tape, pass.lower.cell, pass.higher.cell, pass.x, higher_x, pass.initial,
+                  mask, reverse);
   if (!pass.records(reverse, 2)) return;
   if constexpr (has_gates<U>) {
     const test::CellValues lower = values(pass.lower.cell), higher = values(pass.higher.cell);
-    const Row xs = test::doubles(pass.x->value), guides = test::doubles(guide->value);
+    const Row xs = test::doubles(pass.x->value), higher_xs = test::doubles(higher_x->value);
     for (std::int64_t b = 0; b < batch; ++b) {
       std::vector<Row> s = pass.start(b);
       for (std::int64_t n = 0; n < steps; ++n) {
@@ -136,8 +136,8 @@ void check_transition(const kernels::Unit& unit, bool reverse) {
         if (mask.f32()[row] == 0.0f) continue;
         expect_gates<U>(pass.probe.units[0], row, lower, &xs[at], s);
         test::cell_step<U>(lower, width, &xs[at], s, t);
-        expect_gates<U>(pass.probe.units[1], row, higher, &guides[at], s);
-        test::cell_step<U>(higher, width, &guides[at], s, t);
+        expect_gates<U>(pass.probe.units[1], row, higher, &higher_xs[at], s);
+        test::cell_step<U>(higher, width, &higher_xs[at], s, t);
       }
     }
   }

@@ -99,16 +99,16 @@ void check_transition(Engine& engine, CellStep step, const kernels::Unit& unit, 
     cell->drop(engine, layer.batch);
   }
   const Shape shape{layer.steps, layer.batch, layer.wide};
-  const Var x = tape.result(engine.random(shape)), guide = tape.result(engine.random(shape));
-  Row xs = doubles(x->value), guides = doubles(guide->value);
+  const Var x = tape.result(engine.random(shape)), higher_x = tape.result(engine.random(shape));
+  Row xs = doubles(x->value), higher_xs = doubles(higher_x->value);
   GradientCheck check(engine, {one_function, 2 * layer.steps * (layer.h + layer.batch)});
   check.reads("x", xs, x);
-  check.reads("guide", guides, guide);
+  check.reads("higher_x", higher_xs, higher_x);
   layer.read(check);
   lower.read(check, "lower");
   higher.read(check, "higher");
   check.gives("states",
-              ops::transition(tape, lower.parameters.cell, higher.parameters.cell, x, guide,
+              ops::transition(tape, lower.parameters.cell, higher.parameters.cell, x, higher_x,
                               layer.initial, layer.mask, layer.reverse, first_position)[0]);
   check.run(
       tape,
@@ -118,7 +118,7 @@ void check_transition(Engine& engine, CellStep step, const kernels::Unit& unit, 
         return layer.run([&](std::int64_t at, std::int64_t t, std::vector<Row>& s) {
           const std::int64_t b = at % layer.batch;
           step(low[b], layer.h, &xs[at * layer.wide], s, first_position + t);
-          step(high[b], layer.h, &guides[at * layer.wide], s, first_position + t);
+          step(high[b], layer.h, &higher_xs[at * layer.wide], s, first_position + t);
         });
       },
       samples);

@@ -1,7 +1,7 @@
 #include "core/error.h"
 #include "core/number_text.h"
 #include "core/rng.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "core/file.h"
+#include "core/files/file.h"
 
 #include "core/error.h"
 #include "core/log.h"

@@ -1,6 +1,6 @@
 #include "core/math/flush_subnormals.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <chrono>
 #include <limits>

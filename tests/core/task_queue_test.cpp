@@ -1,6 +1,6 @@
-#include "core/task_queue.h"
+#include "core/threads/task_queue.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <atomic>
 #include <new>

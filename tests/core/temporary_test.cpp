@@ -1,6 +1,6 @@
-#include "core/temporary.h"
+#include "core/files/temporary.h"
 
-#include "core/file.h"
+#include "core/files/file.h"
 
 #include <csignal>
 #include <cstdlib>

@@ -12,8 +12,8 @@
 //   }
 
 #include "core/rng.h"
-#include "core/thread_pool.h"
-#include "kernels/backend.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/handles.h"
 #include "kernels/products/bfloat16.h"
 #include "tensor/cuda_device.h"
 #include "tests/kernels/guarded_memory.h"

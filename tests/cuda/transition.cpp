@@ -14,7 +14,7 @@ void check(Parity& p, const CellSizes& c, std::int64_t steps, std::int64_t batch
           backward);
   const std::int64_t n = steps * batch, h = c.width, kept = backward ? n : batch;
   const BothCell lower(p, c, kept, batch), higher(p, c, kept, batch);
-  const auto x = p.floats(n * unit.inputs * h), guide = p.floats(n * unit.inputs * h),
+  const auto x = p.floats(n * unit.inputs * h), higher_x = p.floats(n * unit.inputs * h),
              dh = p.floats(n * h), mask = sentence_mask(p, steps, batch);
   const BothStates initial(p, unit.states, batch * h), states(p, unit.states, n * h),
       middle(p, unit.states, kept * h), dinitial(p, unit.states, batch * h);
@@ -27,7 +27,7 @@ void check(Parity& p, const CellSizes& c, std::int64_t steps, std::int64_t batch
     a.reverse = reverse;
     a.keep = backward;
     a.x = x(on);
-    a.guide = guide(on);
+    a.higher_x = higher_x(on);
     a.mask = backward ? mask(on) : nullptr;
     initial.set(on, a.initial);
     states.set(on, a.states);

@@ -77,13 +77,13 @@ TEST(Batch, PartsKnowTheirPositions) {
   for (std::int32_t i = 0; i < 11; ++i) ids.push_back({100 + i});
   for (const Ids& one : ids) pointers.push_back(&one);
   const Batch all = make_batch(pointers, pointers, 1, 2);
-  EXPECT_EQ(all.place, (BatchPosition{0, 1, 11}));
+  EXPECT_EQ(all.slice, (BatchSlice{0, 1, 11}));
   const Batch second = take(all, {1, 3});  // 1 4 7 10
   for (const Batch& part : {all, second, slice(second, 1, 3), take(slice(second, 1, 3), {1, 2})}) {
-    EXPECT_EQ(part.place.whole, 11);
+    EXPECT_EQ(part.slice.whole, 11);
     for (int b = 0; b < part.sentences; ++b)
       EXPECT_EQ(part.source[static_cast<std::size_t>(b)],
-                100 + part.place.first + b * part.place.stride);
+                100 + part.slice.first + b * part.slice.stride);
   }
 }
 

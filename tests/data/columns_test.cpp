@@ -1,10 +1,10 @@
 #include "data/columns.h"
 
 #include "core/error.h"
+#include "tests/data/error_of.h"
 #include "tests/data/temporary_files.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,18 +13,6 @@ namespace nmt {
 namespace {
 
 using Words = std::vector<std::string>;
-
-template <class Action>
-std::pair<ExitStatus, std::string> error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-    return {error.status(), error.what()};
-  }
-  ADD_FAILURE() << "no error";
-  return {ExitStatus::ok, ""};
-}
 
 constexpr const char* conllu =
     "\xEF\xBB\xBF# sent_id = 1\r\n# text = Don't go\tnow\r\n"
@@ -76,7 +64,23 @@ TEST(Columns, TheFirstWordMayBeANumberSign) {
   EXPECT_EQ(file.sentences[0].words, (Words{"#", "1"}));
   EXPECT_EQ(file.sentences[0].line, 2);
   EXPECT_EQ(file.sentences[1].words, (Words{"go"}));
-  EXPECT_EQ(read_columns(files.write("spaces", "# SYM\ngo VERB\n")).words, 1);
+}
+
+// With spaces, a comment of two words is like a word and its tag.
+TEST(Columns, ALineThatMayBeAWordOrACommentIsTold) {
+  const TemporaryFiles files;
+  const auto told = [&](const std::string& text, std::int64_t words) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(read_columns(files.write("spaces", text)).words, words);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(told("# some text: go\n\n#MTV X\n# SYM\ngo VERB\n#1 X\n", 2),
+            "warning: " + files.folder() +
+                "/spaces: line 3 begins with # and has as many columns as the first word, in line "
+                "5, but is read as a comment (such lines: 2); if it is a word, separate the "
+                "columns by tabs\n");
+  EXPECT_EQ(told("# some text: go\ngo VERB\n", 1), "");
+  EXPECT_EQ(told("#\tSYM\ngo\tVERB\n", 2), "");
 }
 
 TEST(Columns, BadFilesGiveOneLineWithTheirPlace) {

@@ -54,7 +54,7 @@ class GuidedAlignment : public testing::Test {
     spec_.mini_batch_words = 200;
     spec_.maxi_batch = 3;
   }
-  std::unique_ptr<TrainingData> data(const Share& share = {}, Gather gather = {}) {
+  std::unique_ptr<TrainingData> data(const RankSlice& share = {}, Gather gather = {}) {
     return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_, excluded_,
                                           share, std::move(gather), noise_, context_,
                                           &*alignments_);

@@ -1,27 +1,15 @@
 #include "data/labeled_text.h"
 
 #include "core/error.h"
+#include "tests/data/error_of.h"
 #include "tests/data/temporary_files.h"
 
 #include <string>
-#include <utility>
 
 #include <gtest/gtest.h>
 
 namespace nmt {
 namespace {
-
-template <class Action>
-std::pair<ExitStatus, std::string> error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-    return {error.status(), error.what()};
-  }
-  ADD_FAILURE() << "no error";
-  return {ExitStatus::ok, ""};
-}
 
 TEST(LabeledText, ReadsTextsAndPairs) {
   const TemporaryFiles files;

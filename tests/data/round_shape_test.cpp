@@ -77,7 +77,7 @@ TEST(RoundShape, KeepsSentencesAndCountsNoMore) {
   EXPECT_EQ(round.target_steps, 14);
   EXPECT_EQ(round.source_tokens, batch.source_tokens);
   EXPECT_EQ(round.target_tokens, batch.target_tokens);
-  EXPECT_EQ(round.place, batch.place);
+  EXPECT_EQ(round.slice, batch.slice);
   for (int s = 0; s < round.source_steps; ++s)
     for (int b = 0; b < 18; ++b) {
       const auto at = static_cast<std::size_t>(s * 18 + b),

@@ -92,8 +92,8 @@ class Sharing {
     std::vector<std::thread> threads;
     for (int rank = 0; rank < size_; ++rank)
       threads.emplace_back([&, rank] {
-        const std::unique_ptr<TrainingData> data =
-            make(Share{rank, size_}, [this, rank](const Ids& mine) { return gather(rank, mine); });
+        const std::unique_ptr<TrainingData> data = make(
+            RankSlice{rank, size_}, [this, rank](const Ids& mine) { return gather(rank, mine); });
         body(rank, *data);
       });
     for (std::thread& thread : threads) thread.join();

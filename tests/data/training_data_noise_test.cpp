@@ -61,7 +61,7 @@ TEST_F(TrainingDataTest, NoiseIsDrawnForEachEpoch) {
   for (std::size_t i = batches.size() / 2; i < batches.size(); ++i)
     EXPECT_TRUE(same(loader.next(), batches[i])) << i;
   Sharing(3).run(
-      [&](const Share& share, Gather gather) {
+      [&](const RankSlice& share, Gather gather) {
         return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_,
                                               std::span<const std::int64_t>(), share, gather,
                                               noise_);

@@ -8,7 +8,7 @@ namespace {
 
 TEST_F(TrainingDataTest, SharesAreTheBatches) {
   int context = 0;
-  const auto make = [&](const Share& share, Gather gather) {
+  const auto make = [&](const RankSlice& share, Gather gather) {
     return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_,
                                           std::span<const std::int64_t>(), share, gather, noise_,
                                           context);
@@ -39,7 +39,7 @@ TEST_F(TrainingDataTest, SharesAreTheBatches) {
               std::this_thread::sleep_for(std::chrono::microseconds(200));
             const Batch batch = shared.next(), expected = take(whole[i], {rank, size});
             EXPECT_TRUE(same(batch, expected)) << size << ' ' << rank << ' ' << i;
-            EXPECT_TRUE(batch.sentences == 0 || batch.place == expected.place);
+            EXPECT_TRUE(batch.sentences == 0 || batch.slice == expected.slice);
             EXPECT_TRUE(batch.sentences == 0 || batch.of_shares == expected.of_shares);
             EXPECT_EQ(shared.state(), states[i + 1]);
             EXPECT_EQ(shared.drops(), drops[i]);
@@ -50,7 +50,7 @@ TEST_F(TrainingDataTest, SharesAreTheBatches) {
 }
 
 TEST_F(TrainingDataTest, EachEncodesItsShareAlone) {
-  const auto make = [&](const Share& share, Gather gather) {
+  const auto make = [&](const RankSlice& share, Gather gather) {
     return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_,
                                           std::span<const std::int64_t>(), share, gather);
   };

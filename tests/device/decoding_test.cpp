@@ -1,9 +1,9 @@
 // Search, scoring, ensembles and probes on the CUDA device against the CPU.
 
+#include "model/decoding/model_scorer.h"
 #include "model/model.h"
-#include "model/model_scorer.h"
 #include "search/beam/beam_search.h"
-#include "search/beam/ensemble.h"
+#include "search/beam/ensemble_scorer.h"
 #include "search/beam/force_decode.h"
 #include "search/beam/top_k.h"
 #include "tensor/repeat.h"

@@ -31,7 +31,7 @@ Batch window(int number) {
   for (int i = 0; i < streams * (steps * windows + 1); ++i)
     ids.push_back(static_cast<std::int32_t>(rng.below(target_size)));
   Batch batch;
-  batch.sentences = batch.place.whole = streams;
+  batch.sentences = batch.slice.whole = streams;
   batch.target_steps = steps;
   batch.target_tokens = streams * steps;
   batch.first_step = number % windows * steps;

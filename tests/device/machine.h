@@ -3,7 +3,7 @@
 // The CPU or the CUDA device with everything that models need, and small models and batches.
 
 #include "config/specs.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "data/batch.h"
 #include "kernels/recurrent/cudnn.h"
 #include "model/model.h"

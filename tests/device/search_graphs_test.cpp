@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "kernels/pointwise.h"
 #include "search/beam/device_search.h"
-#include "search/beam/ensemble.h"
+#include "search/beam/ensemble_scorer.h"
 #include "tensor/copy.h"
 #include "tests/device/search_models.h"
 

@@ -2,7 +2,7 @@
 
 // Models for searches on the device, and options of these.
 
-#include "model/model_scorer.h"
+#include "model/decoding/model_scorer.h"
 #include "search/beam/beam_search.h"
 #include "tensor/copy.h"
 #include "tests/device/machine.h"

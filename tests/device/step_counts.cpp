@@ -1,15 +1,15 @@
 // step_counts: kernel launches and memory traffic of one training step on a GPU, or of eight steps
 // of a beam search, counted on the emulator (tests/emulator/dry/dry_run.h). Default: the training
-// step of docs/design/cuda.md.
+// step of docs/design/cuda-training-step.md.
 
 #include "app/program.h"
 #include "config/precision.h"
 #include "config/settings.h"
 #include "core/error.h"
 #include "core/rng.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
+#include "model/decoding/model_scorer.h"
 #include "model/model.h"
-#include "model/model_scorer.h"
 #include "search/beam/beam_search.h"
 #include "tensor/context.h"
 #include "tensor/copy.h"

@@ -4,7 +4,7 @@
 #include "cuda/libraries/blas.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/state.h"
 #include "dry/dry_run.h"

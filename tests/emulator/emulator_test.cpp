@@ -282,7 +282,7 @@ TEST_F(Emulator, MemoryIsLimitedAndSaysSo) {
               testing::AllOf(testing::HasSubstr("2048.0 MB requested"),
                              testing::HasSubstr("of 1024.0 MB free")));
   EXPECT_THAT(message_of([] { CudaDevice second(1); }),
-              testing::HasSubstr("--device cuda:1: there is 1 CUDA device, from 0 to 0"));
+              testing::HasSubstr("device=cuda:1: there is 1 CUDA device, from 0 to 0"));
 }
 
 }  // namespace

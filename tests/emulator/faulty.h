@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <kernels/backend.h>
+#include <kernels/handles.h>
 
 namespace nmt::test {
 

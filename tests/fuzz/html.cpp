@@ -14,10 +14,14 @@ void nmt::fuzz::html(std::string_view bytes) {
   std::size_t markup = 0;
   for (const HtmlPart& part : split_html(bytes)) {
     joined += part.source;
-    if (part.is_text)
-      encode_html(decode_html(part.source));
-    else
+    if (!part.is_text) {
       markup += part.source.size();
+      continue;
+    }
+    HtmlReferences unresolved;
+    const std::string text = decode_html(part.source, &unresolved);
+    if (decode_html(encode_html(text, unresolved)) != text)
+      throw std::logic_error("the text of an HTML text changed");
   }
   if (joined != bytes) throw std::logic_error("the parts of an HTML text are not the text");
   std::string valid;

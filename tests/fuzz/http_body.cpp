@@ -1,11 +1,11 @@
-#include "server/request_fields.h"
-#include "server/translate_call.h"
+#include "http/request_fields.h"
+#include "http/translate_call.h"
 #include "tests/fuzz/target.h"
 
 // A request to /translate: the content type, a line end, and the body. A request that is accepted
 // gives the segments of its texts back.
 void nmt::fuzz::http_body(std::string_view bytes) {
-  using namespace nmt::server;
+  using namespace nmt::http;
   static const serve::ModelMap models({{0, {"en", "de"}, "a"}, {1, {"de", "fr"}, "b"}});
   const std::size_t end = std::min(bytes.find('\n'), bytes.size());
   HttpRequest request;

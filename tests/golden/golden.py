@@ -84,7 +84,8 @@ class Programs:
     def run(self, program, *arguments, stdin=b""):
         command = [*self.prefix, str(self.folder / program), *map(str, arguments)]
         # Models in bfloat16 as every processor can compute them: products in float32.
-        done = subprocess.run(command, input=stdin, capture_output=True, timeout=SECONDS, env={**os.environ, "NMT_BF16": "0"})
+        done = subprocess.run(command, input=stdin, capture_output=True, timeout=SECONDS,
+                              env={**os.environ, "NMT_BF16": "0"})
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}\n"
                                f"{done.stderr.decode(errors='replace')}")
@@ -92,7 +93,8 @@ class Programs:
 
     def level(self, model):
         """The level of the kernels that the loader takes."""
-        found = re.search(r"x86-64-v\d", self.run("nmt-translate", "--model", model).stderr.decode())
+        found = re.search(r"x86-64-v\d",
+                          self.run("nmt-translate", "--model", model).stderr.decode())
         return found[0] if found else "other"
 
     def build_info(self, key):

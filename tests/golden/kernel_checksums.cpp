@@ -2,7 +2,7 @@
 // test_levels.py compares them between the instruction sets.
 
 #include "core/rng.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/activation.h"
 #include "kernels/attention.h"
 #include "kernels/instruction_set.h"
@@ -10,7 +10,7 @@
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
-#include "kernels/products/gemm_int8.h"
+#include "kernels/products/int8/gemm_int8.h"
 #include "kernels/products/product_method.h"
 #include "kernels/recurrent/matrix_state.h"
 #include "kernels/recurrent/recurrence.h"

@@ -4,7 +4,8 @@
     make_golden.py BIN_DIR tests/golden/VERSION
 
 Run it once per release, with a release build of that version for all instruction sets. golden.py
-lists the models of VERSION. The folder must not exist. make_toy_corpus.py of this tree writes the corpus, which is stored with the models."""
+lists the models of VERSION. The folder must not exist. make_toy_corpus.py of this tree writes the
+corpus, which is stored with the models."""
 import json
 import lzma
 import os

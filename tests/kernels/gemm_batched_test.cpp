@@ -1,7 +1,7 @@
 #include "kernels/products/gemm_batched.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/products/gemm.h"
 #include "tests/kernels/random_floats.h"
 

@@ -1,8 +1,8 @@
-#include "kernels/products/gemm_bf16.h"
+#include "kernels/products/bf16/gemm_bf16.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
-#include "kernels/products/bf16_products.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/products/bf16/bf16_products.h"
 #include "kernels/products/gemm.h"
 #include "tests/kernels/reference_values.h"
 

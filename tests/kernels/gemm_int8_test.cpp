@@ -1,8 +1,8 @@
-#include "kernels/products/gemm_int8.h"
+#include "kernels/products/int8/gemm_int8.h"
 
 #include "core/error.h"
 #include "core/rng.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "tests/kernels/reference_values.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 // BF16 and of AMX over emulated instructions. Where the processor or the loaded kernels have no
 // AVX-512 BF16, those of this processor multiply in float32.
 
-#include "core/thread_pool.h"
-#include "kernels/products/bf16_products.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/products/bf16/bf16_products.h"
 #include "kernels/products/bfloat16.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"

@@ -1,7 +1,7 @@
 // Recurrences of element-wise units over few long sentences, whose channels the threads share.
 
 #include "core/rng.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/recurrent/recurrence.h"
 #include "tests/kernels/guarded_memory.h"
 

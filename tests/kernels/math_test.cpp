@@ -1,6 +1,6 @@
 #include "kernels/math.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/pointwise.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // central differences of these equations.
 
 #include "core/rng.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/recurrent/matrix_scan.h"
 #include "tests/kernels/guarded_memory.h"
 #include "tests/support/reference.h"

@@ -1,6 +1,6 @@
 #include "kernels/optimizer.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "tests/kernels/random_floats.h"
 
 #include <cmath>

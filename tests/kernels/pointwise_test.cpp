@@ -1,7 +1,7 @@
 #include "kernels/pointwise.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "tests/kernels/random_floats.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/product_method.h"
 #include "tests/kernels/guarded_memory.h"
@@ -49,7 +49,7 @@ int interrupted_products(const ProductMethod& library) {
 
 TEST(ProductMethod, SurvivesSignals) {
   std::string why;
-  const ProductMethod* const library = ProductMethod::open(&why);
+  const ProductMethod* const library = ProductMethod::one_dnn(&why);
   if (!library) GTEST_SKIP() << why;
   EXPECT_EXIT(std::_Exit(interrupted_products(*library)), testing::ExitedWithCode(0), "");
 }

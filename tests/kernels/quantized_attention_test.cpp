@@ -1,4 +1,4 @@
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/attention/quantized_memory.h"
 #include "kernels/attention/quantized_self_attention.h"
 #include "tests/kernels/random_floats.h"

@@ -1,6 +1,6 @@
 #include "kernels/recurrent/rearrange.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "tests/kernels/random_floats.h"
 
 #include <gtest/gtest.h>

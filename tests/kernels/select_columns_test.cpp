@@ -1,9 +1,9 @@
 #include "kernels/products/select_columns.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/products/bf16/gemm_bf16.h"
 #include "kernels/products/gemm.h"
-#include "kernels/products/gemm_bf16.h"
-#include "kernels/products/gemm_int8.h"
+#include "kernels/products/int8/gemm_int8.h"
 #include "kernels/softmax_loss.h"
 #include "tests/kernels/random_floats.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/sums.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
 #include "kernels/products/product_method.h"

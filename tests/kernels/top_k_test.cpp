@@ -1,7 +1,7 @@
 #include "kernels/decoding/top_k.h"
 
 #include "core/rng.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "tests/kernels/guarded_memory.h"
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,19 @@ TEST(LibraryOptions, ChangedMembersAndSettingsAreRead) {
   EXPECT_EQ(spec.search.shortlist, (std::vector<std::string>{"a", "file", "10", "20"}));
 }
 
+TEST(LibraryOptions, TextsKeepTheirBytes) {
+  using namespace std::string_literals;
+  const std::string text = "[a]: \xe4, \xef\xb7\x90 '\"\\ # \t\n\x7f \0 "s;
+  TranslatorOptions options;
+  options.shortlist = {text, "10"};
+  app::TranslateSpec spec;
+  config::Settings settings("test", "", "");
+  settings.add(app::fields(spec));
+  read(members(options), members(TranslatorOptions{}), {{"glossary", text}}, settings);
+  EXPECT_EQ(spec.search.shortlist, options.shortlist);
+  EXPECT_EQ(spec.text_rules.glossary, text);
+}
+
 TEST(LibraryOptions, AMemberAndASettingOfTheSameNameContradict) {
   TranslatorOptions options;
   options.beam_size = 7;
@@ -140,6 +154,17 @@ TEST(LibraryOptions, MessagesNameSettingsWithoutDashes) {
     EXPECT_NE(message.find(expected), std::string::npos) << message;
     EXPECT_EQ(message.find("--"), std::string::npos) << message;
   }
+}
+
+TEST(LibraryOptions, NamesOfATrainingAreUtf8) {
+  TrainOptions options;
+  options.device = "cpu";
+  options.train_sets = {"missing.a", "missing.b"};
+  options.model = testing::TempDir() + "/nmt_\xe4";
+  const std::string message = message_of([&] { train_model(options); });
+  EXPECT_TRUE(message.starts_with("model: ")) << message;
+  EXPECT_TRUE(message.ends_with(" is not UTF-8; rename the file")) << message;
+  EXPECT_FALSE(std::filesystem::exists(options.model));
 }
 
 TEST(LibraryOptions, TheLogLevelIsNoSetting) {

@@ -307,6 +307,28 @@ TEST_F(FacadeTest, files_are_named_and_distinct) {
   EXPECT_EQ(translator.translate_file(input, output), 1);
 }
 
+TEST_F(FacadeTest, files_of_the_model_are_kept_from_another_directory) {
+  namespace fs = std::filesystem;
+  const std::string input = path + "/in", config = path + "/config.json";
+  std::ofstream(input) << "the house\n";
+  const auto size = fs::file_size(config);
+  const fs::path before = fs::current_path();
+  fs::current_path(fs::path(path).parent_path());
+  const TranslatorOptions options{.max_length_factor = 1, .cpu_threads = 1};
+  Translator translator(fs::path(path).filename().string(), options);
+  fs::current_path(before);
+  Translator other = translator.with(options);
+  for (Translator* const each : {&translator, &other}) {
+    try {
+      each->translate_file(input, config);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage) << error.what();
+    }
+  }
+  EXPECT_EQ(fs::file_size(config), size);
+}
+
 TEST_F(FacadeTest, a_stopped_call_leaves_a_usable_translator) {
   Translator translator(path, {.max_length_factor = 1, .mini_batch = 1, .cpu_threads = 1});
   int batches = 0;

@@ -1,4 +1,5 @@
-# Models, training and search on a device: the library over the emulator, and over the GPU where there is one.
+# Models, training and search on a device: the library over the emulator, and over the GPU
+# where there is one.
 file(GLOB sources CONFIGURE_DEPENDS device/*_test.cpp)
 if(NOT NMT_CUDA_KIND STREQUAL "OFF")
   add_library(device_cases OBJECT ${sources})
@@ -8,26 +9,32 @@ if(NOT NMT_CUDA_KIND STREQUAL "OFF")
 endif()
 function(nmt_add_device_tests target backend)
   add_executable(${target} $<TARGET_OBJECTS:device_cases>)
-  target_link_libraries(${target} PRIVATE "$<LINK_GROUP:RESCAN,nmt_base,${backend}>" GTest::gtest GTest::gtest_main)
+  target_link_libraries(${target} PRIVATE "$<LINK_GROUP:RESCAN,nmt_base,${backend}>" GTest::gtest
+                        GTest::gtest_main)
 endfunction()
 if(TARGET nmt_emulated AND NOT NMT_CUDA_KIND STREQUAL "OFF")
   nmt_add_device_tests(device_emulated_tests nmt_emulated)
-  # The release build runs all of them, some with late streams. Under sanitizers those are left out that take long in kernels,
-  # which sanitizers do not see, or in code that the others run too.
+  # The release build runs all of them, some with late streams. Under sanitizers those are left out
+  # that take long in kernels, which sanitizers do not see, or in code that the others run too.
   set(late "*GraphsChangeNoBit*:*NotFinite*:*WaitsOnce*:*StepsAreReplayed*")
   set(device_filter "--gtest_filter=-${late}")
   if(NMT_SANITIZE)
-    set(device_filter "--gtest_filter=-*persistent:Persistent*:*MorePaddingAgreesWithTheCpu*:*UpdatesAgreeWithTheCpu*:*EightTokensAreOneGraph*:*GraphsChangeNoBitInBfloat16:*WhereCallsDiffer")
+    set(device_filter
+        "--gtest_filter=-*persistent:Persistent*:*MorePaddingAgreesWithTheCpu*:\
+*UpdatesAgreeWithTheCpu*:*EightTokensAreOneGraph*:*GraphsChangeNoBitInBfloat16:*WhereCallsDiffer")
   endif()
   add_test(NAME device.emulated COMMAND device_emulated_tests ${device_filter})
   if(NOT NMT_SANITIZE)
     add_executable(step_counts device/step_counts.cpp)
     target_include_directories(step_counts PRIVATE ${CMAKE_SOURCE_DIR})
     target_link_libraries(step_counts PRIVATE "$<LINK_GROUP:RESCAN,nmt_app,nmt_base,nmt_emulated>")
-    add_test(NAME device.step_counts COMMAND step_counts --totals --max-launches 588 --max-gigabytes 24.9)
-    set(search_counts step_counts --totals --beam 4 --width 64 --vocabulary 64 --sentences 2 --steps 8)
+    add_test(NAME device.step_counts COMMAND step_counts --totals --max-launches 588
+             --max-gigabytes 24.9)
+    set(search_counts step_counts --totals --beam 4 --width 64 --vocabulary 64 --sentences 2
+        --steps 8)
     add_test(NAME device.search_counts COMMAND ${search_counts} --max-launches 39)
-    add_test(NAME device.search_counts_float32 COMMAND ${search_counts} --max-launches 39 --precision float32)
+    add_test(NAME device.search_counts_float32 COMMAND ${search_counts} --max-launches 39
+             --precision float32)
   endif()
   set_tests_properties(device.emulated PROPERTIES COST 2000)  # the longest: first
   if(NOT NMT_SANITIZE)
@@ -46,12 +53,14 @@ if(NMT_CUDA_KIND STREQUAL "ON")
   endif()
   foreach(tool ${tools})
     add_executable(emulated-${tool} ${CMAKE_SOURCE_DIR}/tools/${tool}.cpp)
-    set_target_properties(emulated-${tool} PROPERTIES OUTPUT_NAME ${tool} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/emulated)
+    set_target_properties(emulated-${tool} PROPERTIES OUTPUT_NAME ${tool}
+                          RUNTIME_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/emulated)
     set(server "")
     if(tool STREQUAL "nmt-serve")
       set(server nmt_http,nmt_server,)
     endif()
-    target_link_libraries(emulated-${tool} PRIVATE "$<LINK_GROUP:RESCAN,${server}nmt_app,nmt_base,nmt_emulated>")
+    target_link_libraries(emulated-${tool}
+                          PRIVATE "$<LINK_GROUP:RESCAN,${server}nmt_app,nmt_base,nmt_emulated>")
     if(tool STREQUAL "nmt-bench")
       target_sources(emulated-${tool} PRIVATE $<TARGET_OBJECTS:nmt_benchmarks>)
       target_link_libraries(emulated-${tool} PRIVATE nmt_peak)

@@ -1,6 +1,7 @@
-# Python and shell tests of the finished programs and of the scripts; each gets the folder of the programs.
+# Python and shell tests of the finished programs and of the scripts; each gets the folder
+# of the programs.
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tools/test_*.py
-     ${CMAKE_CURRENT_SOURCE_DIR}/tools/test_*.sh ${CMAKE_CURRENT_SOURCE_DIR}/metrics/test_*.py
+     ${CMAKE_CURRENT_SOURCE_DIR}/tools/test_*.sh ${CMAKE_CURRENT_SOURCE_DIR}/eval/test_*.py
      ${CMAKE_CURRENT_SOURCE_DIR}/tasks/test_*.py ${CMAKE_CURRENT_SOURCE_DIR}/model/test_*.py
      ${CMAKE_CURRENT_SOURCE_DIR}/train/test_*.py
      ${CMAKE_CURRENT_SOURCE_DIR}/scripts/test_*.py)

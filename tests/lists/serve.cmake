@@ -24,7 +24,9 @@ if(NMT_SERVER)
   add_test(NAME tools.test_page COMMAND ${NMT_PYTHON}
            ${CMAKE_CURRENT_SOURCE_DIR}/serve/test_page.py ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   add_test(NAME tools.test_libretranslate COMMAND ${NMT_PYTHON}
-           ${CMAKE_CURRENT_SOURCE_DIR}/serve/test_libretranslate.py ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(tools.test_serve tools.test_models tools.test_page tools.test_libretranslate PROPERTIES LABELS programs)
+           ${CMAKE_CURRENT_SOURCE_DIR}/serve/test_libretranslate.py
+           ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(tools.test_serve tools.test_models tools.test_page tools.test_libretranslate
+                       PROPERTIES LABELS programs)
   set_tests_properties(tools.test_page PROPERTIES SKIP_RETURN_CODE 77)
 endif()

@@ -1,8 +1,8 @@
 #include "model/inventory.h"
 
 #include "model/architecture.h"
+#include "model/decoding/model_scorer.h"
 #include "model/memory_estimate.h"
-#include "model/model_scorer.h"
 #include "tests/support/engine.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "model/directory/model_directory.h"
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "model/directory/write_model.h"
 #include "text/vocabulary/train_vocabulary.h"
 

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "data/alignment/batch_links.h"
 #include "model/architecture.h"
-#include "model/model_scorer.h"
+#include "model/decoding/model_scorer.h"
 #include "tests/model/small_models.h"
 #include "tests/support/engine.h"
 

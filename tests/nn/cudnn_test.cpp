@@ -1,6 +1,8 @@
 // Which layers cuDNN and persistent kernels can run, and why not the others.
 
-#include "nn/recurrent_layer.h"
+#include "nn/recurrent/conditional_layer.h"
+#include "nn/recurrent/recurrent_layer.h"
+#include "nn/recurrent/transition_layer.h"
 #include "nn/unit_registry.h"
 
 #include <gtest/gtest.h>

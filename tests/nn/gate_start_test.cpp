@@ -2,10 +2,12 @@
 // them from the parameters of a fresh layer, an input that is 0 after its projection and a state
 // of 0.
 
-#include "nn/gate_start.h"
+#include "nn/recurrent/gate_start.h"
 
 #include "core/error.h"
-#include "nn/recurrent_layer.h"
+#include "nn/recurrent/conditional_layer.h"
+#include "nn/recurrent/recurrent_layer.h"
+#include "nn/recurrent/transition_layer.h"
 #include "tests/support/engine.h"
 
 #include <algorithm>

@@ -2,7 +2,8 @@
 // block-diagonal ones, with the rearrangement written into their rows. The dense drivers have their
 // own test against the equations in double.
 
-#include "nn/recurrent_layer.h"
+#include "nn/recurrent/conditional_layer.h"
+#include "nn/recurrent/recurrent_layer.h"
 #include "tests/support/engine.h"
 
 #include <cmath>

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Worked examples of the recurrent units: each one written out in numpy from the papers' equations (docs/reference/units.md), for two
-sentences of three and two steps. Prints the states h of every step as unit_examples.inc holds them:
+"""Worked examples of the recurrent units: each one written out in numpy from the papers' equations
+(docs/reference/units.md), for two sentences of three and two steps. Prints the states h of every
+step as unit_examples.inc holds them:
 
     python3 tests/nn/unit_examples.py > tests/nn/unit_examples.inc
 
@@ -8,7 +9,8 @@ Numbers come from fill(), which unit_examples_test.cpp types again."""
 
 import numpy as np
 
-T, B, M, H, P = 3, 2, 3, 2, 2  # steps, sentences, input, width, positions with a vector of their own
+# steps, sentences, input, width, positions with a vector of their own
+T, B, M, H, P = 3, 2, 3, 2, 2
 LENGTHS = [3, 2]
 
 
@@ -174,7 +176,8 @@ def slstm(h_, states, x, w, t):
 
 def elstm(form, reads_state):
     def step(h_, c_, x, w, t):
-        gates = [x @ w.W[k] + (h_ @ w.U[k] if reads_state else 0) + w.b[k] for k in range(4 if form == 1 else 3)]
+        gates = [x @ w.W[k] + (h_ @ w.U[k] if reads_state else 0) + w.b[k]
+                 for k in range(4 if form == 1 else 3)]
         i, f, o, g = gates if form == 1 else (gates[0], None, gates[1], gates[2])
         c = (c_ if form == 2 else sigmoid(f) * c_) + w.s[min(t, P - 1)] * sigmoid(i) * np.tanh(g)
         return sigmoid(o) * np.tanh(c + w.v[0]), c
@@ -234,10 +237,12 @@ def run(inputs, recurrents, step, reverse):
 
 
 def main():
-    print("// Printed by unit_examples.py: unit, variant, direction, h [3 steps, 2 sentences, width 2].")
+    print("// Printed by unit_examples.py: unit, variant, direction, h [3 steps, 2 sentences, "
+          "width 2].")
     for name, variant, inputs, recurrents, step in UNITS:
         for reverse in (False, True):
-            numbers = ", ".join(f"{value:.9f}" for value in run(inputs, recurrents, step, reverse).ravel())
+            numbers = ", ".join(f"{value:.9f}"
+                                for value in run(inputs, recurrents, step, reverse).ravel())
             print(f'{{"{name}", "{variant}", {str(reverse).lower()},\n {{{numbers}}}}},')
 
 

@@ -1,7 +1,7 @@
 // Worked examples: a layer of each unit against numbers that an independent numpy program printed
 // (unit_examples.py).
 
-#include "nn/recurrent_layer.h"
+#include "nn/recurrent/recurrent_layer.h"
 #include "tests/support/engine.h"
 
 #include <cmath>

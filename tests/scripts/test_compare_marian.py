@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The table of training of scripts/bench/rivals/compare_marian.py, with programs that stand for both sides.
-Usage: test_compare_marian.py BIN_DIR"""
+"""The table of training of scripts/bench/rivals/compare_marian.py, with programs that stand for
+both sides. Usage: test_compare_marian.py BIN_DIR"""
 import json
 import os
 import pathlib
@@ -37,28 +37,36 @@ done
 echo "[training] Cost 9.1 * $((updates * 30)) @ 3" >&2
 sleep 0.$updates
 """
-MODEL = {"type": "deep", "enc-cell": "gru", "dec-cell": "gru", "context-aware": False, "groups": 1, "tied-embeddings-all": True,
-         "dim-emb": 8, "dim-rnn": 8, "enc-depth": 1, "dec-depth": 1, "layer-normalization": True}  # fmt: skip
+MODEL = {"type": "deep", "enc-cell": "gru", "dec-cell": "gru", "context-aware": False, "groups": 1,
+         "tied-embeddings-all": True,
+         "dim-emb": 8, "dim-rnn": 8, "enc-depth": 1, "dec-depth": 1, "layer-normalization": True}
 
 
 class CompareMarian(unittest.TestCase):
     def test_the_table_shows_the_batches_of_both_sides(self):
         with tempfile.TemporaryDirectory(prefix="nmt-marian-test-") as name:
             folder = pathlib.Path(name)
-            texts = {"bin/nmt-vocab": VOCAB, "bin/nmt-train": TRAIN, "bin/nmt-translate": "", "marian/marian": MARIAN, "marian/marian-conv": "",
-                     "marian/marian-decoder": "#!/bin/sh\necho v1.12\n", "model/vocab.spm": "", "a": "a a\n",
-                     "model/config.json": json.dumps({"model": MODEL, "precision": "float32"})}  # fmt: skip
+            texts = {"bin/nmt-vocab": VOCAB, "bin/nmt-train": TRAIN, "bin/nmt-translate": "",
+                     "marian/marian": MARIAN, "marian/marian-conv": "",
+                     "marian/marian-decoder": "#!/bin/sh\necho v1.12\n", "model/vocab.spm": "",
+                     "a": "a a\n",
+                     "model/config.json": json.dumps({"model": MODEL, "precision": "float32"})}
             for path, text in texts.items():
                 (folder / path).parent.mkdir(exist_ok=True)
                 (folder / path).write_text(text)
                 (folder / path).chmod(0o755)
-            command = ["marian", "model", "a", "--train", "a", "a", "--updates", "5", "--rounds", "1", "--threads", "2"]
-            done = subprocess.run([sys.executable, ROOT / "scripts/bench/rivals/compare_marian.py", *command], capture_output=True, text=True,
-                                  timeout=120, cwd=folder, env={**os.environ, "NMT_BUILD": str(folder)})  # fmt: skip
+            command = ["marian", "model", "a", "--train", "a", "a", "--updates", "5",
+                       "--rounds", "1", "--threads", "2"]
+            done = subprocess.run([sys.executable, ROOT / "scripts/bench/rivals/compare_marian.py",
+                                   *command], capture_output=True, text=True, timeout=120,
+                                  cwd=folder, env={**os.environ, "NMT_BUILD": str(folder)})
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if line.startswith("|")]
-            self.assertEqual(rows[0], ["side", "target tokens/s of training", "ratio", "target tokens per update"])
-            self.assertEqual([(row[0], row[3]) for row in rows[2:]], [("nmt-train", "10"), ("marian", "30")])
+            rows = [[cell.strip() for cell in line.split("|")[1:-1]]
+                    for line in done.stdout.splitlines() if line.startswith("|")]
+            self.assertEqual(rows[0], ["side", "target tokens/s of training", "ratio",
+                                       "target tokens per update"])
+            self.assertEqual([(row[0], row[3]) for row in rows[2:]],
+                             [("nmt-train", "10"), ("marian", "30")])
             self.assertEqual(rows[3][2], "1.00")
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/data/get_data.sh and the aligner of package descriptions, over small lists written by hand; no network."""
+"""scripts/data/get_data.sh and the aligner of package descriptions, over small lists written by
+hand; no network."""
 import gzip
 import hashlib
 import importlib.util
@@ -78,7 +79,8 @@ EXPECTED = {
     ("The last paragraph says nothing new.", "Der letzte Absatz sagt nichts Neues."),
     ("another small tool", "noch ein kleines Werkzeug"),
     # As many paragraphs, not as many sentences: kept whole.
-    ("Only two sentences here. This is the second one.", "Hier steht alles in einem einzigen Satz, der beide umfasst."),
+    ("Only two sentences here. This is the second one.",
+     "Hier steht alles in einem einzigen Satz, der beide umfasst."),
 }
 
 
@@ -103,17 +105,21 @@ def test_pairs():
 
 def test_filter():
     assert aligner.usable("a small house", "ein kleines Haus")
-    for english, german in (("GNU tar", "GNU tar"), ("", "leer"), ("word", "eins zwei drei vier fünf sechs sieben"),
-                            ("1 2 3 4", "1, 2, 3, 4"), ("x " * 81, "y " * 81), ("some text here", "<trans> Text hier")):
+    for english, german in (("GNU tar", "GNU tar"), ("", "leer"),
+                            ("word", "eins zwei drei vier fünf sechs sieben"),
+                            ("1 2 3 4", "1, 2, 3, 4"), ("x " * 81, "y " * 81),
+                            ("some text here", "<trans> Text hier")):
         assert not aligner.usable(english, german), (english, german)
 
 
 def write_package_lists(folder):
     sides = {"en": [], "de": []}
     for i in range(400):
-        for language, first, common in (("en", f"the program with number n{i}", f"Shared sentence about topic t{i % 90}."),
-                                        ("de", f"das Programm mit Nummer n{i}", f"Gemeinsamer Satz zum Thema t{i % 90}.")):
-            sides[language].append(f"Package: p{i}\nDescription-md5: {i}\nDescription-{language}: {first}\n {common}\n")
+        for language, first, common in (
+                ("en", f"the program with number n{i}", f"Shared sentence about topic t{i % 90}."),
+                ("de", f"das Programm mit Nummer n{i}", f"Gemeinsamer Satz zum Thema t{i % 90}.")):
+            sides[language].append(f"Package: p{i}\nDescription-md5: {i}\nDescription-{language}: "
+                                   f"{first}\n {common}\n")
     for language, stanzas in sides.items():
         write(folder, f"x_Translation-{language}", "\n".join(stanzas))
 
@@ -140,8 +146,10 @@ def test_missing_folders():
     with tempfile.TemporaryDirectory() as folder:
         write_package_lists(folder)
         for arguments in (("nosuch", folder), (folder, f"{folder}/nosuch")):
-            done = subprocess.run([SCRIPTS / "align_descriptions.py", *arguments], capture_output=True, text=True)
-            assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "nosuch: No such file or directory" in done.stderr, done.stderr
+            done = subprocess.run([SCRIPTS / "align_descriptions.py", *arguments],
+                                  capture_output=True, text=True)
+            assert (done.returncode == 1 and len(done.stderr.splitlines()) == 1
+                    and "nosuch: No such file or directory" in done.stderr), done.stderr
 
 
 # Sentences of a package in order, none of valid or test in train.
@@ -152,17 +160,21 @@ def test_documents():
         pairs = sum(aligner.documents_by_split(lists).values(), [])
         assert set(pairs) == EXPECTED | {("", "")}
         first = pairs.index(("small editor for texts", "kleiner Editor für Texte"))
-        assert [x for x, _ in pairs[first:first + 4]] == ["small editor for texts", "This editor is small, e.g. for notes.", "It starts fast!",
-                                                          "Does it save?"]
-        assert pairs[-1] == ("", "") and all(any(pair) or any(following) for pair, following in zip(pairs, pairs[1:]))
+        assert [x for x, _ in pairs[first:first + 4]] == ["small editor for texts",
+                                                          "This editor is small, e.g. for notes.",
+                                                          "It starts fast!", "Does it save?"]
+        assert (pairs[-1] == ("", "")
+                and all(any(pair) or any(following) for pair, following in zip(pairs, pairs[1:])))
     with tempfile.TemporaryDirectory() as folder:
         write_package_lists(folder)
-        assert subprocess.run([SCRIPTS / "align_descriptions.py", "--documents", folder, folder]).returncode == 0
+        assert subprocess.run([SCRIPTS / "align_descriptions.py", "--documents", folder,
+                               folder]).returncode == 0
         seen, total = set(), 0
         for split in ("test", "valid", "train"):
             english, german = lines(folder, split + ".en"), lines(folder, split + ".de")
             assert [not line for line in english] == [not line for line in german], split
-            documents = [document.split("\n") for document in "\n".join(english).strip("\n").split("\n\n")]
+            documents = [document.split("\n")
+                         for document in "\n".join(english).strip("\n").split("\n\n")]
             assert all(document[0].startswith("the program") for document in documents), split
             assert not seen & set(sum(documents, [])), split
             seen.update(sum(documents, []))
@@ -172,7 +184,8 @@ def test_documents():
 
 def get_data(folder, *options, where=None, **environment):
     variables = {k: v for k, v in os.environ.items() if k != "NMT_DATA"} | environment
-    done = subprocess.run([SCRIPTS / "get_data.sh", *options, folder], env=variables, capture_output=True, text=True, cwd=where)
+    done = subprocess.run([SCRIPTS / "get_data.sh", *options, folder], env=variables,
+                          capture_output=True, text=True, cwd=where)
     return done.returncode, done.stderr
 
 
@@ -182,11 +195,13 @@ def test_local():
         os.makedirs(os.path.join(data, "multi30k"))
         for name, count in (("train", 5), ("val", 3), ("test2016", 2)):
             for language in ("en", "de"):
-                write(os.path.join(data, "multi30k"), f"{name}.{language}", "".join(f"{name} {language} {i}\n" for i in range(count)))
+                write(os.path.join(data, "multi30k"), f"{name}.{language}",
+                      "".join(f"{name} {language} {i}\n" for i in range(count)))
         code, err = get_data(target, NMT_DATA=data)
         assert code == 0 and "5 pairs" in err and data in err, err
         assert lines(target, "test.de") == ["test2016 de 0", "test2016 de 1"]
-        assert sorted(os.listdir(target)) == ["SOURCE", "test.de", "test.en", "train.de", "train.en", "valid.de", "valid.en"]
+        assert sorted(os.listdir(target)) == ["SOURCE", "test.de", "test.en", "train.de",
+                                              "train.en", "valid.de", "valid.en"]
         assert "already" in get_data(target)[1]  # a second call fetches nothing
         write(os.path.join(data, "multi30k"), "val.de", "one line\n")  # unequal sides are refused
         code, err = get_data(os.path.join(folder, "other"), "--source", "local", NMT_DATA=data)
@@ -209,7 +224,8 @@ def test_debian_into_a_relative_folder():
         os.makedirs(programs)
         write(programs, "apt-get", FAKE_APT)
         os.chmod(os.path.join(programs, "apt-get"), 0o755)
-        code, err = get_data("some/data", "--source", "debian", where=folder, FAKE_LISTS=folder, PATH=f"{programs}:{os.environ['PATH']}")
+        code, err = get_data("some/data", "--source", "debian", where=folder, FAKE_LISTS=folder,
+                             PATH=f"{programs}:{os.environ['PATH']}")
         assert code == 0 and "Debian's package descriptions" in err, err
         assert len(lines(folder, "some/data/train.en")) > 300
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/data/prepare_wmt14_fr.sh and prepare_iwslt14.sh, from small archives in place of the real ones; no network."""
+"""scripts/data/prepare_wmt14_fr.sh and prepare_iwslt14.sh, from small archives in place of the real
+ones; no network."""
 import gzip
 import hashlib
 import io
@@ -34,28 +35,36 @@ class Prepare(unittest.TestCase):
                 tar.addfile(info, io.BytesIO(data))
 
     def prepare(self, script, variable):
-        environment = {**os.environ, variable: f"file://{self.served}"}
-        return subprocess.run(["bash", SCRIPTS / script, self.out], capture_output=True, text=True, timeout=120, env=environment)
+        environment = {**os.environ, variable: self.served.as_uri()}
+        return subprocess.run(["bash", SCRIPTS / script, self.out], capture_output=True, text=True,
+                              timeout=120, env=environment)
 
     def read(self, name):
         return (self.out / name).read_text(encoding="utf-8")
 
     def french(self):
-        self.archive("bitexts.tgz", {"bitexts.selected/ep7_pc45.en.gz": "Madam President\nA test line\n", "bitexts.selected/ep7_pc45.fr.gz": "Madame la Présidente\nUne ligne\n",
-                                     "bitexts.selected/nc9.en.gz": "The news\n", "bitexts.selected/nc9.fr.gz": "Les nouvelles\n"})
-        self.archive("dev+test.tgz", {"dev/ntst1213.en.gz": "A dev line\nAnother\n", "dev/ntst1213.fr.gz": "Une ligne de dev\nUne autre\n",
-                                      "dev/ntst14.en.gz": "A test line\n", "dev/ntst14.fr.gz": "Une ligne de test\n"})
+        self.archive("bitexts.tgz",
+                     {"bitexts.selected/ep7_pc45.en.gz": "Madam President\nA test line\n",
+                      "bitexts.selected/ep7_pc45.fr.gz": "Madame la Présidente\nUne ligne\n",
+                      "bitexts.selected/nc9.en.gz": "The news\n",
+                      "bitexts.selected/nc9.fr.gz": "Les nouvelles\n"})
+        self.archive("dev+test.tgz", {"dev/ntst1213.en.gz": "A dev line\nAnother\n",
+                                      "dev/ntst1213.fr.gz": "Une ligne de dev\nUne autre\n",
+                                      "dev/ntst14.en.gz": "A test line\n",
+                                      "dev/ntst14.fr.gz": "Une ligne de test\n"})
 
     @unittest.skipUnless(shutil.which("curl"), "wget reads no file:// addresses")
     def test_french(self):
         self.french()
         done = self.prepare("prepare_wmt14_fr.sh", "NMT_WMT14_FR_MIRROR")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual((self.read("train.en"), self.read("train.fr")), ("Madam President\nThe news\n", "Madame la Présidente\nLes nouvelles\n"))
+        self.assertEqual((self.read("train.en"), self.read("train.fr")),
+                         ("Madam President\nThe news\n", "Madame la Présidente\nLes nouvelles\n"))
         self.assertEqual(self.read("newstest2012+2013.en"), "A dev line\nAnother\n")
         self.assertEqual(self.read("newstest2014.fr"), "Une ligne de test\n")
         sums = self.read("archives/SHA256SUMS").split()
-        self.assertEqual(sums[0], hashlib.sha256((self.served / "bitexts.tgz").read_bytes()).hexdigest())
+        self.assertEqual(sums[0],
+                         hashlib.sha256((self.served / "bitexts.tgz").read_bytes()).hexdigest())
         again = self.prepare("prepare_wmt14_fr.sh", "NMT_WMT14_FR_MIRROR")
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertNotIn("cleaning", again.stdout)
@@ -76,12 +85,16 @@ class Prepare(unittest.TestCase):
         self.assertEqual((self.out / "archives/bitexts.tgz").read_bytes(), whole)
 
     def talks(self, pairs):
-        side = lambda word: "<url>http://x</url>\n<title>The %s</title>\n" % word + "".join(f" {word} number {i} \n" for i in range(pairs)) + "<keywords>a, b</keywords>\n"
-        xml = lambda word: f'<?xml?><doc><seg id="1"> {word} &amp; one </seg>\n<seg id="2">{word} two</seg></doc>'
+        side = (lambda word: "<url>http://x</url>\n<title>The %s</title>\n" % word
+                + "".join(f" {word} number {i} \n" for i in range(pairs))
+                + "<keywords>a, b</keywords>\n")
+        xml = (lambda word: f'<?xml?><doc><seg id="1"> {word} &amp; one </seg>\n'
+                            f'<seg id="2">{word} two</seg></doc>')
         files = {}
         for language, word in (("de", "Satz"), ("en", "sentence")):
             files[f"de-en/train.tags.de-en.{language}"] = side(word)
-            for part in ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"):
+            for part in ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011",
+                         "TED.tst2012"):
                 files[f"de-en/IWSLT14.{part}.de-en.{language}.xml"] = xml(f"{word} {part}")
         return files
 
@@ -90,11 +103,15 @@ class Prepare(unittest.TestCase):
         self.archive("de-en.tgz", self.talks(46))
         done = self.prepare("prepare_iwslt14.sh", "NMT_IWSLT14_MIRROR")
         self.assertEqual(done.returncode, 0, done.stderr)
-        train, valid, test = ({side: self.read(f"{name}.{side}").splitlines() for side in ("de", "en")} for name in ("train", "valid", "test"))
+        train, valid, test = ({side: self.read(f"{name}.{side}").splitlines()
+                               for side in ("de", "en")} for name in ("train", "valid", "test"))
         # 47 pairs with the title; numbers 23 and 46 of them, from 1, are for development.
-        self.assertEqual(valid, {"de": ["Satz number 21", "Satz number 44"], "en": ["sentence number 21", "sentence number 44"]})
-        self.assertEqual((len(train["de"]), train["de"][0], train["en"][-1]), (45, "The Satz", "sentence number 45"))
-        self.assertEqual((len(test["de"]), test["de"][0], test["en"][-1]), (10, "Satz TED.dev2010 & one", "sentence TED.tst2012 two"))
+        self.assertEqual(valid, {"de": ["Satz number 21", "Satz number 44"],
+                                 "en": ["sentence number 21", "sentence number 44"]})
+        self.assertEqual((len(train["de"]), train["de"][0], train["en"][-1]),
+                         (45, "The Satz", "sentence number 45"))
+        self.assertEqual((len(test["de"]), test["de"][0], test["en"][-1]),
+                         (10, "Satz TED.dev2010 & one", "sentence TED.tst2012 two"))
 
     @unittest.skipUnless(shutil.which("curl"), "wget reads no file:// addresses")
     def test_what_is_missing_is_named(self):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The toy corpus: words written by hand against those of the generator, and the promises about its splits."""
+"""The toy corpus: words written by hand against those of the generator, and the promises
+about its splits."""
 import importlib.util
 import pathlib
 import subprocess
@@ -12,28 +13,38 @@ spec = importlib.util.spec_from_file_location("make_toy_corpus", SCRIPT)
 toy = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(toy)
 
-NUMBERS = {0: ("zero", "null"), 1: ("one", "eins"), 16: ("sixteen", "sechzehn"), 17: ("seventeen", "siebzehn"),
-           21: ("twenty-one", "einundzwanzig"), 30: ("thirty", "dreißig"), 67: ("sixty-seven", "siebenundsechzig"),
+NUMBERS = {0: ("zero", "null"), 1: ("one", "eins"), 16: ("sixteen", "sechzehn"),
+           17: ("seventeen", "siebzehn"), 21: ("twenty-one", "einundzwanzig"),
+           30: ("thirty", "dreißig"), 67: ("sixty-seven", "siebenundsechzig"),
            100: ("one hundred", "einhundert"), 101: ("one hundred and one", "einhunderteins"),
-           999: ("nine hundred and ninety-nine", "neunhundertneunundneunzig"), 1000: ("one thousand", "eintausend"),
-           1001: ("one thousand and one", "eintausendeins"),
-           21345: ("twenty-one thousand three hundred and forty-five", "einundzwanzigtausenddreihundertfünfundvierzig"),
+           999: ("nine hundred and ninety-nine", "neunhundertneunundneunzig"),
+           1000: ("one thousand", "eintausend"), 1001: ("one thousand and one", "eintausendeins"),
+           21345: ("twenty-one thousand three hundred and forty-five",
+                   "einundzwanzigtausenddreihundertfünfundvierzig"),
            700012: ("seven hundred thousand and twelve", "siebenhunderttausendzwölf")}
 CLOCKS = {(1, 0): ("one o'clock", "ein Uhr"), (3, 5): ("five past three", "fünf nach drei"),
-          (3, 15): ("a quarter past three", "Viertel nach drei"), (3, 25): ("twenty-five past three", "fünf vor halb vier"),
+          (3, 15): ("a quarter past three", "Viertel nach drei"),
+          (3, 25): ("twenty-five past three", "fünf vor halb vier"),
           (3, 30): ("half past three", "halb vier"), (12, 30): ("half past twelve", "halb eins"),
-          (3, 35): ("twenty-five to four", "fünf nach halb vier"), (12, 45): ("a quarter to one", "Viertel vor eins"),
+          (3, 35): ("twenty-five to four", "fünf nach halb vier"),
+          (12, 45): ("a quarter to one", "Viertel vor eins"),
           (3, 55): ("five to four", "fünf vor vier")}
-YEARS = {1900: ("nineteen hundred", "neunzehnhundert"), 1905: ("nineteen oh five", "neunzehnhundertfünf"),
-         1984: ("nineteen eighty-four", "neunzehnhundertvierundachtzig"), 2000: ("two thousand", "zweitausend"),
-         2007: ("two thousand and seven", "zweitausendsieben"), 2024: ("twenty twenty-four", "zweitausendvierundzwanzig")}
-ORDINALS = {1: ("first", "erste"), 3: ("third", "dritte"), 7: ("seventh", "siebte"), 8: ("eighth", "achte"),
-            12: ("twelfth", "zwölfte"), 16: ("sixteenth", "sechzehnte"), 20: ("twentieth", "zwanzigste"),
-            25: ("twenty-fifth", "fünfundzwanzigste")}
+YEARS = {1900: ("nineteen hundred", "neunzehnhundert"),
+         1905: ("nineteen oh five", "neunzehnhundertfünf"),
+         1984: ("nineteen eighty-four", "neunzehnhundertvierundachtzig"),
+         2000: ("two thousand", "zweitausend"),
+         2007: ("two thousand and seven", "zweitausendsieben"),
+         2024: ("twenty twenty-four", "zweitausendvierundzwanzig")}
+ORDINALS = {1: ("first", "erste"), 3: ("third", "dritte"), 7: ("seventh", "siebte"),
+            8: ("eighth", "achte"), 12: ("twelfth", "zwölfte"), 16: ("sixteenth", "sechzehnte"),
+            20: ("twentieth", "zwanzigste"), 25: ("twenty-fifth", "fünfundzwanzigste")}
 PRICES = {(1, 0): ("one euro", "ein Euro"), (2, 1): ("two euros and one cent", "zwei Euro eins"),
-          (0, 50): ("fifty cents", "fünfzig Cent"), (12, 50): ("twelve euros and fifty cents", "zwölf Euro fünfzig")}
-DECLINED = {("the", "m", True, "alt", "Tisch"): "den alten Tisch", ("the", "f", True, "müde", "Frau"): "die müde Frau",
-            ("a", "m", False, "alt", "Mann"): "ein alter Mann", ("a", "n", True, "neu", "Bild"): "ein neues Bild",
+          (0, 50): ("fifty cents", "fünfzig Cent"),
+          (12, 50): ("twelve euros and fifty cents", "zwölf Euro fünfzig")}
+DECLINED = {("the", "m", True, "alt", "Tisch"): "den alten Tisch",
+            ("the", "f", True, "müde", "Frau"): "die müde Frau",
+            ("a", "m", False, "alt", "Mann"): "ein alter Mann",
+            ("a", "n", True, "neu", "Bild"): "ein neues Bild",
             ("a", "m", True, "", "Stuhl"): "einen Stuhl"}
 
 
@@ -53,7 +64,8 @@ class ToyCorpus(unittest.TestCase):
             self.assertEqual(toy.declined(*group), words)
 
     def test_verb_last_in_subordinate_clauses(self):
-        last = {verb[4] + verb[3] for verb in toy.VERBS + [toy.EATING]} | {"hat"} | {modal[1] for modal in toy.MODALS}
+        last = {verb[4] + verb[3]
+                for verb in toy.VERBS + [toy.EATING]} | {"hat"} | {modal[1] for modal in toy.MODALS}
         maker = toy.Maker(5)
         for _ in range(300):
             english, german = maker.subordinate_clause()
@@ -61,7 +73,8 @@ class ToyCorpus(unittest.TestCase):
 
     def write(self, folder, *arguments):
         subprocess.run([sys.executable, SCRIPT, *arguments, folder], check=True)
-        return {path.name: path.read_text(encoding="utf-8") for path in pathlib.Path(folder).iterdir()}
+        return {path.name: path.read_text(encoding="utf-8")
+                for path in pathlib.Path(folder).iterdir()}
 
     def test_splits(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +93,8 @@ class ToyCorpus(unittest.TestCase):
                 self.assertEqual(len(set(lines)), 2110)
 
     def test_too_much_is_refused(self):
-        run = subprocess.run([sys.executable, SCRIPT, "--pairs", "0", "x"], capture_output=True, text=True)
+        run = subprocess.run([sys.executable, SCRIPT, "--pairs", "0", "x"],
+                             capture_output=True, text=True)
         self.assertEqual(run.returncode, 2)
         self.assertIn("at least 1", run.stderr)
 

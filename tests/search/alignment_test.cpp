@@ -1,7 +1,7 @@
 #include "search/alignment.h"
 
 #include "core/error.h"
-#include "test_vocabulary.h"
+#include "small_vocabulary.h"
 
 #include <algorithm>
 #include <string>
@@ -53,7 +53,7 @@ TEST(Alignment, attention_is_pooled_over_the_pieces_of_both_words) {
 }
 
 TEST(Alignment, normalization_may_drop_words_and_split_others) {
-  const Vocabulary& vocabulary = test_vocabulary();
+  const Vocabulary& vocabulary = small_vocabulary();
   // Raw words: a zero-width space alone, two words around a no-break space, one word.
   const std::string line = "\u200b quick\u00a0fox the";
   const PieceGroups groups = words_of_line(vocabulary, line, vocabulary.encode(line));

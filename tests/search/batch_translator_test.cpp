@@ -2,10 +2,10 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "search/stream.h"
+#include "small_vocabulary.h"
 #include "table_scorer.h"
-#include "test_vocabulary.h"
 
 #include <algorithm>
 #include <deque>
@@ -24,9 +24,9 @@ namespace {
 /// Copies the source piece by piece, with its attention on the copied piece.
 TableScorer copier() {
   return TableScorer(
-      test_vocabulary().size(),
+      small_vocabulary().size(),
       [](const Ids& source, const Ids& prefix) {
-        std::vector<float> logits(test_vocabulary().size(), -5.0f);
+        std::vector<float> logits(small_vocabulary().size(), -5.0f);
         logits[prefix.size() < source.size() ? source[prefix.size()] : 2] = 5.0f;
         return logits;
       },
@@ -73,7 +73,7 @@ TEST_F(TranslatorTest, lines_come_back_in_order) {
     o.batching.mini_batch = 7;
     std::int64_t told = 0;
     o.on_batch = [&](std::int64_t sentences) { told += sentences; };
-    BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+    BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), o);
     EXPECT_EQ(texts(translator.translate(lines)), lines);
     const auto empty = std::count(lines.begin(), lines.end(), "");
     EXPECT_GT(empty, 0);
@@ -88,7 +88,7 @@ TEST_F(TranslatorTest, empty_lines_never_reach_the_model) {
   TableScorer scorer = copier();
   BatchTranslatorOptions o = options();
   o.search.n_best = true;
-  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), o);
   const std::vector<std::string> lines{"", "  \t ", "\r", "\u3000\u00a0"};
   const auto translations = translator.translate(lines);
   EXPECT_EQ(texts(translations), std::vector<std::string>(4));
@@ -100,13 +100,13 @@ TEST_F(TranslatorTest, empty_lines_never_reach_the_model) {
 TEST_F(TranslatorTest, results_do_not_depend_on_batches_or_order) {
   const std::vector<std::string> lines = some_lines(64);
   const auto run = [&](const std::vector<std::string>& input, int batch, bool sort) {
-    TableScorer scorer = random_scorer(test_vocabulary().size(), 3.0);
+    TableScorer scorer = random_scorer(small_vocabulary().size(), 3.0);
     BatchTranslatorOptions o = options();
     o.search.n_best = true;
     o.alignment = AlignmentKind::word;
     o.batching.mini_batch = batch;
     o.batching.sort_by_length = sort;
-    BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+    BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), o);
     std::vector<std::string> result;
     for (const LineTranslation& t : translator.translate(input))
       result.push_back(format_translation(t, 0, translator.options()));
@@ -141,10 +141,10 @@ struct SmallScorer : StepScorer {
 TEST_F(TranslatorTest, a_batch_without_memory_is_done_in_parts) {
   TableScorer scorer = copier();
   const std::vector<std::string> lines = some_lines(60);
-  BatchTranslator whole(scorer, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator whole(scorer, small_vocabulary(), small_vocabulary(), options());
   const std::vector<std::string> expected = texts(whole.translate(lines));
   SmallScorer small(scorer, 90);
-  BatchTranslator parts(small, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator parts(small, small_vocabulary(), small_vocabulary(), options());
   log::set_level(log::Level::off);
   EXPECT_EQ(texts(parts.translate(lines)), expected);
   EXPECT_GT(small.refused, 0);
@@ -152,7 +152,7 @@ TEST_F(TranslatorTest, a_batch_without_memory_is_done_in_parts) {
   EXPECT_EQ(texts(parts.translate(lines)), expected);
   EXPECT_EQ(small.refused, refused) << "what was too large is not tried again";
   SmallScorer none(scorer, 2);
-  BatchTranslator never(none, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator never(none, small_vocabulary(), small_vocabulary(), options());
   EXPECT_THROW(never.translate(lines), std::bad_alloc);
   log::set_level(log::Level::info);
 }
@@ -162,7 +162,7 @@ TEST_F(TranslatorTest, long_lines_are_cropped_and_batches_of_them_are_small) {
   TableScorer scorer = copier();
   BatchTranslatorOptions o = options();
   o.batching.max_length = 5;
-  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), o);
   const std::vector<std::string> lines{"the quick brown fox jumps over a lazy dog", "a",
                                        "the quick brown fox jumps over a lazy dog"};
   const auto translations = translator.translate(lines);
@@ -171,24 +171,24 @@ TEST_F(TranslatorTest, long_lines_are_cropped_and_batches_of_them_are_small) {
   EXPECT_EQ(translator.statistics().cropped, 2);
 
   TableScorer other = copier();
-  BatchTranslator wide(other, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator wide(other, small_vocabulary(), small_vocabulary(), options());
   std::string line;
   for (int i = 0; i < 100; ++i) line += "the quick brown fox jumps over a lazy dog ";
-  const std::size_t tokens = std::min<std::size_t>(test_vocabulary().encode(line).size(), 1000);
+  const std::size_t tokens = std::min<std::size_t>(small_vocabulary().encode(line).size(), 1000);
   wide.translate(std::vector<std::string>(16, line));
   EXPECT_EQ(other.begins, static_cast<int>((16 * (tokens + 1) + 64 * 128 - 1) / (64 * 128)));
   log::set_level(log::Level::info);
 }
 
 TEST_F(TranslatorTest, a_repetition_is_reported_once_unless_the_source_repeats) {
-  TableScorer stuck(test_vocabulary().size(), [](const Ids&, const Ids& prefix) {
-    std::vector<float> logits(test_vocabulary().size(), -5.0f);
+  TableScorer stuck(small_vocabulary().size(), [](const Ids&, const Ids& prefix) {
+    std::vector<float> logits(small_vocabulary().size(), -5.0f);
     logits[prefix.size() < 12 ? 7 : 2] = 5.0f;
     return logits;
   });
   BatchTranslatorOptions o = options();
   o.warn_repetitions = true;
-  BatchTranslator translator(stuck, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator translator(stuck, small_vocabulary(), small_vocabulary(), o);
   testing::internal::CaptureStderr();
   const std::vector<LineTranslation> out =
       translator.translate(std::vector<std::string>{"", "the fox", "a dog"}, 11);
@@ -202,7 +202,7 @@ TEST_F(TranslatorTest, a_repetition_is_reported_once_unless_the_source_repeats) 
   EXPECT_EQ(translator.statistics().repeating, 2);
 
   TableScorer copies = copier();
-  BatchTranslator fair(copies, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator fair(copies, small_vocabulary(), small_vocabulary(), o);
   EXPECT_EQ(fair.translate(std::vector<std::string>{"the the the the the the the the the the"})[0]
                 .repeated,
             0);
@@ -212,7 +212,7 @@ TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
   TableScorer scorer = copier();
   SearchSpec spec;
   spec.alignment = AlignmentKind::word;
-  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(),
+  BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(),
                              translator_options(spec, Cpu{&pool}));
   const std::vector<std::string> lines{"the  quick fox", "a\u00a0lazy dog fox", "the \u200b dog"};
   const auto translations = translator.translate(lines);
@@ -223,10 +223,10 @@ TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
   // It removes a zero-width space that was a word: "dog" is still raw word 2.
   EXPECT_EQ(pharaoh(translations[2].outputs[0].alignment), "0-0 2-1");
   spec.alignment = AlignmentKind::subword;
-  BatchTranslator pieces(scorer, test_vocabulary(), test_vocabulary(),
+  BatchTranslator pieces(scorer, small_vocabulary(), small_vocabulary(),
                          translator_options(spec, Cpu{&pool}));
   const auto copied = pieces.translate(lines);
-  ASSERT_EQ(copied[0].outputs[0].alignment.size(), test_vocabulary().encode(lines[0]).size());
+  ASSERT_EQ(copied[0].outputs[0].alignment.size(), small_vocabulary().encode(lines[0]).size());
   for (std::size_t i = 0; i < copied[0].outputs[0].alignment.size(); ++i)
     EXPECT_EQ(copied[0].outputs[0].alignment[i],
               (AlignmentPoint{static_cast<int>(i), static_cast<int>(i)}));
@@ -240,7 +240,7 @@ TEST_F(TranslatorTest, n_best_lists_have_the_format_of_moses) {
   spec.length_penalty = 0;
   spec.normalize = 1;
   spec.alignment = AlignmentKind::word;
-  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(),
+  BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(),
                              translator_options(spec, Cpu{&pool}));
   const auto translations = translator.translate(std::vector<std::string>{"a dog"});
   const std::string text = format_translation(translations[0], 41, translator.options());
@@ -256,11 +256,11 @@ TEST_F(TranslatorTest, refuses_words_and_numbers_it_does_not_know) {
   TableScorer scorer = copier();
   SearchSpec spec;
   spec.mini_batch = 0;
-  EXPECT_THROW(BatchTranslator(scorer, test_vocabulary(), test_vocabulary(),
+  EXPECT_THROW(BatchTranslator(scorer, small_vocabulary(), small_vocabulary(),
                                translator_options(spec, Cpu{&pool})),
                Error);
   TableScorer other(7, [](const Ids&, const Ids&) { return std::vector<float>(7); });
-  EXPECT_THROW(BatchTranslator(other, test_vocabulary(), test_vocabulary(), options()), Error);
+  EXPECT_THROW(BatchTranslator(other, small_vocabulary(), small_vocabulary(), options()), Error);
 }
 
 /// Lines that arrive in portions; counts how often a portion is waited for.
@@ -294,7 +294,7 @@ TEST_F(TranslatorTest, translates_what_has_arrived_before_blocking) {
   std::filesystem::create_directory(folder);
   const std::string path = folder / "out";
   TableScorer scorer = copier();
-  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), options());
   LineWriter writer(path);
   Portions source({{"the dog", "", "a fox"}, {"the fox"}, {}, {"a dog"}});
   std::vector<std::int64_t> answered;
@@ -319,7 +319,7 @@ TEST_F(TranslatorTest, translates_a_pipe_line_by_line) {
   ASSERT_EQ(::pipe(in), 0);
   ASSERT_EQ(::pipe(out), 0);
   TableScorer scorer = copier();
-  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), options());
   std::thread translating([&] {
     LineReader reader(in[0], "pipe");
     ReaderLines lines(reader);
@@ -346,7 +346,7 @@ TEST_F(TranslatorTest, a_file_is_read_in_windows) {
   BatchTranslatorOptions o = options();
   o.batching.mini_batch = 2;
   o.batching.maxi_batch = 3;
-  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), o);
   LineWriter writer(path);
   Portions source({std::deque<std::string>(20, "a dog")});
   EXPECT_EQ(translate_stream(translator, source, writer, false), 20);

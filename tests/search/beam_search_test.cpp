@@ -1,7 +1,7 @@
 #include "search/beam/beam_search.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "search/beam/force_decode.h"
 #include "search/beam/search_tree.h"
 #include "table_scorer.h"
@@ -292,7 +292,7 @@ TEST(SearchTree, AttentionOfDeadBranchesIsFreed) {
   SearchTree tree;
   const std::vector<float> values{1, 2, 3};
   const std::int32_t slot = tree.attention.add(values);
-  tree.attention.share(slot);  // two extensions of the same row
+  tree.attention.add_user(slot);  // two extensions of the same row
   const std::int32_t left = tree.add(-1, 5, -1, -1, slot), right = tree.add(-1, 6, -2, -2, slot);
   const std::int32_t leaf = tree.add(left, 7, -1, -2, tree.attention.add(values));
   tree.drop(left);  // its row has been extended

@@ -1,12 +1,13 @@
 #include "core/error.h"
 #include "core/log.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "search/batch_translator.h"
 #include "search/pair_scorer.h"
+#include "search/score_stream.h"
 #include "search/stream.h"
 #include "search/text/text_translator.h"
+#include "small_vocabulary.h"
 #include "table_scorer.h"
-#include "test_vocabulary.h"
 
 #include <algorithm>
 
@@ -24,10 +25,10 @@ std::size_t begin_of_sentence(const Ids& source) {
 /// Copies the sentence behind its context piece by piece, with its attention on the copied piece.
 TableScorer sentence_copier() {
   return TableScorer(
-      test_vocabulary().size(),
+      small_vocabulary().size(),
       [](const Ids& source, const Ids& prefix) {
         const std::size_t at = begin_of_sentence(source) + prefix.size();
-        std::vector<float> logits(test_vocabulary().size(), -5.0f);
+        std::vector<float> logits(small_vocabulary().size(), -5.0f);
         logits[at < source.size() ? source[at] : 2] = 5.0f;
         return logits;
       },
@@ -42,7 +43,7 @@ Ids joined(const Texts& sentences) {
   Ids all;
   for (const std::string& sentence : sentences) {
     if (!all.empty()) all.push_back(2);
-    const Ids ids = test_vocabulary().encode(sentence);
+    const Ids ids = small_vocabulary().encode(sentence);
     all.insert(all.end(), ids.begin(), ids.end());
   }
   return all;
@@ -87,20 +88,20 @@ TEST_F(ContextTest, TheModelReadsTheContextOfTheDocument) {
     TableScorer scorer = sentence_copier();
     BatchTranslatorOptions o = options(2);
     o.batching.mini_batch = batch;
-    BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+    BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), o);
     EXPECT_EQ(texts(translator.translate(lines)), lines);
     EXPECT_EQ(sorted(scorer.encoded), sorted(inputs));
     EXPECT_EQ(translator.statistics().source_tokens, translator.statistics().target_tokens);
   }
   TableScorer scorer = sentence_copier();
-  BatchTranslator alone(scorer, test_vocabulary(), test_vocabulary(), options(0));
+  BatchTranslator alone(scorer, small_vocabulary(), small_vocabulary(), options(0));
   alone.translate(lines);
   EXPECT_EQ(std::count(scorer.encoded.begin(), scorer.encoded.end(), joined({"a dog"})), 1);
 }
 
 TEST_F(ContextTest, GivenContextsAreThose) {
   TableScorer scorer = sentence_copier();
-  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), options(1));
+  BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), options(1));
   const std::vector<ContextSentences> contexts{{"the dog", "over it"}, {}};
   translator.translate(std::span(lines).first(2), 1, contexts);
   EXPECT_EQ(sorted(scorer.encoded), sorted({joined({"over it", "the fox"}), joined({"a dog"})}));
@@ -129,7 +130,7 @@ TEST_F(ContextTest, WindowsAndPortionsOfAStreamDoNotChangeIt) {
     BatchTranslatorOptions o = options(2);
     o.batching.mini_batch = window;
     o.batching.maxi_batch = 1;
-    BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+    BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), o);
     Slow source(lines, static_cast<std::size_t>(portion));
     LineWriter writer("/dev/null");
     EXPECT_EQ(translate_stream(translator, source, writer, true), 7);
@@ -142,7 +143,7 @@ TEST_F(ContextTest, AlignmentsAreOfTheSentence) {
   BatchTranslatorOptions o = options(2);
   for (const AlignmentKind kind : {AlignmentKind::word, AlignmentKind::subword}) {
     o.alignment = kind;
-    BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+    BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), o);
     const Output output = translator.translate(lines)[2].outputs.at(0);
     const int count = kind == AlignmentKind::word ? 3 : static_cast<int>(output.ids.size());
     ASSERT_EQ(std::ssize(output.alignment), count);
@@ -157,7 +158,7 @@ TEST_F(ContextTest, ALongInputLosesItsOldestSentences) {
     TableScorer scorer = sentence_copier();
     BatchTranslatorOptions o = options(2);
     o.batching.max_length = max_length;
-    BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+    BatchTranslator translator(scorer, small_vocabulary(), small_vocabulary(), o);
     translator.translate(std::span(lines).first(3));
     return std::pair(scorer.encoded.front(), translator.statistics().cropped);
   };
@@ -176,9 +177,9 @@ TEST_F(ContextTest, ALongInputLosesItsOldestSentences) {
 // Neither the length of the output nor coverage depend on the context.
 TEST_F(ContextTest, LimitsAndPenaltiesAreOfTheSentence) {
   TableScorer endless(
-      test_vocabulary().size(),
+      small_vocabulary().size(),
       [](const Ids&, const Ids&) {
-        std::vector<float> logits(test_vocabulary().size(), -5.0f);
+        std::vector<float> logits(small_vocabulary().size(), -5.0f);
         logits[7] = 5.0f;
         return logits;
       },
@@ -188,30 +189,30 @@ TEST_F(ContextTest, LimitsAndPenaltiesAreOfTheSentence) {
   BatchTranslatorOptions o = options(2);
   o.search.max_length_factor = 2;
   o.search.max_length_offset = 1;
-  BatchTranslator translator(endless, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator translator(endless, small_vocabulary(), small_vocabulary(), o);
   EXPECT_EQ(translator.translate(lines)[1].outputs[0].ids.size(), 2 * joined({"a dog"}).size() + 1);
 
   TableScorer scorer = sentence_copier();  // covers its sentence, never the context
   o = options(2);
-  BatchTranslator plain(scorer, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator plain(scorer, small_vocabulary(), small_vocabulary(), o);
   o.search.ranking.coverage_penalty = 0.5;
-  BatchTranslator covered(scorer, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator covered(scorer, small_vocabulary(), small_vocabulary(), o);
   EXPECT_EQ(covered.translate(lines)[2].outputs[0].score,
             plain.translate(lines)[2].outputs[0].score);
   PairScorerOptions scoring = pair_options();
   scoring.ranking = o.search.ranking;
-  PairScorer pairs(scorer, test_vocabulary(), test_vocabulary(), scoring);
+  PairScorer pairs(scorer, small_vocabulary(), small_vocabulary(), scoring);
   EXPECT_NEAR(pairs.score(lines, lines)[2].score, plain.translate(lines)[2].outputs[0].score, 1e-6);
 }
 
 TEST_F(ContextTest, TextRulesApplyToTheContext) {
   TableScorer scorer = sentence_copier();
-  BatchTranslator plain(scorer, test_vocabulary(), test_vocabulary(), options(1));
+  BatchTranslator plain(scorer, small_vocabulary(), small_vocabulary(), options(1));
   TextRules rules;
   rules.recase = true;
   rules.preserve.marked = true;
   TextTranslator::Statistics statistics;
-  TextTranslator translator(plain, test_vocabulary(), test_vocabulary(), rules, statistics);
+  TextTranslator translator(plain, small_vocabulary(), small_vocabulary(), rules, statistics);
   translator.translate(Texts{"THE QUICK DOG", "a <keep>fox</keep>", "it jumps"});
   EXPECT_EQ(sorted(scorer.encoded),
             sorted({joined({"The quick dog"}), joined({"The quick dog", "a fox"}),
@@ -219,16 +220,16 @@ TEST_F(ContextTest, TextRulesApplyToTheContext) {
 }
 
 TEST_F(ContextTest, PartsOfALineHaveItsContext) {
-  TableScorer scorer(test_vocabulary().size(), [](const Ids&, const Ids& prefix) {
-    std::vector<float> logits(test_vocabulary().size(), -5.0f);
+  TableScorer scorer(small_vocabulary().size(), [](const Ids&, const Ids& prefix) {
+    std::vector<float> logits(small_vocabulary().size(), -5.0f);
     logits[prefix.empty() ? 7 : 2] = 5.0f;  // loses every span
     return logits;
   });
-  BatchTranslator plain(scorer, test_vocabulary(), test_vocabulary(), options(1));
+  BatchTranslator plain(scorer, small_vocabulary(), small_vocabulary(), options(1));
   TextRules rules;
   rules.preserve.placeholders = true;
   TextTranslator::Statistics statistics;
-  TextTranslator translator(plain, test_vocabulary(), test_vocabulary(), rules, statistics);
+  TextTranslator translator(plain, small_vocabulary(), small_vocabulary(), rules, statistics);
   translator.translate(Texts{"the dog", "a fox {name} jumps"});
   EXPECT_EQ(statistics.in_parts, 1);
   const auto has = [&](const Ids& ids) {
@@ -245,7 +246,7 @@ TEST_F(ContextTest, PairsAreScoredWithTheContextOfTheirSources) {
     o.batching.mini_batch = window;
     o.batching.maxi_batch = 1;
     o.alignment = AlignmentKind::word;
-    PairScorer pairs(scorer, test_vocabulary(), test_vocabulary(), o);
+    PairScorer pairs(scorer, small_vocabulary(), small_vocabulary(), o);
     Slow sources(lines, 100), targets(lines, 100);
     LineWriter writer("/dev/null");
     score_stream(pairs, sources, "s", targets, "t", writer, {});
@@ -270,7 +271,7 @@ TEST_F(ContextTest, PairsAreAlignedWithTheSentence) {
   TableScorer scorer = sentence_copier();
   PairScorerOptions o = pair_options();
   o.alignment = AlignmentKind::word;
-  PairScorer pairs(scorer, test_vocabulary(), test_vocabulary(), o);
+  PairScorer pairs(scorer, small_vocabulary(), small_vocabulary(), o);
   EXPECT_EQ(pairs.score(lines, lines)[2].alignment,
             (std::vector<AlignmentPoint>{{0, 0}, {1, 1}, {2, 2}}));
 }

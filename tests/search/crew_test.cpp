@@ -4,11 +4,11 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "model/model_scorer.h"
+#include "model/decoding/model_scorer.h"
 #include "search/batch_translator.h"
 #include "search/pair_scorer.h"
+#include "small_vocabulary.h"
 #include "table_scorer.h"
-#include "test_vocabulary.h"
 #include "tests/support/engine.h"
 
 #include <algorithm>
@@ -44,10 +44,10 @@ struct FrozenModel {
     spec.dim_rnn = 20;
     spec.enc_depth = spec.dec_depth = 2;
     engine.context.weights = weights;
-    model = std::make_unique<Model>(spec, test_vocabulary().size(), test_vocabulary().size(),
+    model = std::make_unique<Model>(spec, small_vocabulary().size(), small_vocabulary().size(),
                                     engine.context, 5);
     model->freeze();
-    scorer.emplace(*model, test_vocabulary().bos(), test_vocabulary().eos());
+    scorer.emplace(*model, small_vocabulary().bos(), small_vocabulary().eos());
   }
   test::Engine engine{3};
   std::unique_ptr<Model> model;
@@ -60,8 +60,8 @@ struct SharedCrew {
     for (int i = 0; i < workers; ++i) {
       test::Engine& engine = engines.emplace_back(threads);
       engine.context.weights = frozen.engine.context.weights;
-      ModelScorer& scorer = scorers.emplace_back(*frozen.model, engine.context,
-                                                 test_vocabulary().bos(), test_vocabulary().eos());
+      ModelScorer& scorer = scorers.emplace_back(
+          *frozen.model, engine.context, small_vocabulary().bos(), small_vocabulary().eos());
       crew.workers.push_back({&scorer, engine.context.cpu});
     }
     crew.pool = &pool;
@@ -84,7 +84,7 @@ BatchTranslatorOptions rich_options(const FrozenModel& frozen) {
 
 std::vector<std::string> translate(FrozenModel& frozen, const BatchTranslatorOptions& options,
                                    const std::vector<std::string>& lines) {
-  BatchTranslator translator(*frozen.scorer, test_vocabulary(), test_vocabulary(), options);
+  BatchTranslator translator(*frozen.scorer, small_vocabulary(), small_vocabulary(), options);
   std::vector<std::string> result;
   std::int64_t id = 0;
   for (const LineTranslation& each : translator.translate(lines))
@@ -105,13 +105,13 @@ TEST(Crew, translations_and_scores_are_those_of_one_worker) {
     const std::vector<std::string> expected = translate(frozen, options, lines);
     PairScorerOptions scoring{
         frozen.engine.context.cpu, {0, 0.6, 0.1}, options.batching, AlignmentKind::word};
-    PairScorer alone(*frozen.scorer, test_vocabulary(), test_vocabulary(), scoring);
+    PairScorer alone(*frozen.scorer, small_vocabulary(), small_vocabulary(), scoring);
     const std::vector<PairScore> expected_scores = alone.score(lines, others);
     for (const auto& [workers, threads] : {std::pair(2, 1), std::pair(3, 2)}) {
       SharedCrew shared(frozen, workers, threads);
       options.crew = scoring.crew = shared.crew;
       EXPECT_EQ(translate(frozen, options, lines), expected) << unit << ' ' << workers;
-      PairScorer together(*frozen.scorer, test_vocabulary(), test_vocabulary(), scoring);
+      PairScorer together(*frozen.scorer, small_vocabulary(), small_vocabulary(), scoring);
       const std::vector<PairScore> scores = together.score(lines, others);
       for (std::size_t i = 0; i < scores.size(); ++i) {
         EXPECT_EQ(scores[i].word_scores, expected_scores[i].word_scores) << unit << ' ' << i;
@@ -192,7 +192,7 @@ TEST(Crew, listeners_hear_of_every_sentence_and_can_end_the_work) {
 
 /// Throws std::bad_alloc always.
 struct NoMemory : StepScorer {
-  int vocabulary() const override { return test_vocabulary().size(); }
+  int vocabulary() const override { return small_vocabulary().size(); }
   std::unique_ptr<Decoding> begin(std::span<const Ids>, bool) override {
     ++refused;
     throw std::bad_alloc();

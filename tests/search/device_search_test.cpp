@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "search/beam/beam_search.h"
-#include "search/beam/ensemble.h"
+#include "search/beam/ensemble_scorer.h"
 #include "table_scorer.h"
 #include "tests/support/engine.h"
 

@@ -1,12 +1,12 @@
-#include "search/beam/ensemble.h"
+#include "kernels/decoding/ensemble.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
-#include "kernels/decoding/ensemble.h"
+#include "core/threads/thread_pool.h"
 #include "search/batch_translator.h"
+#include "search/beam/ensemble_scorer.h"
 #include "search/beam/force_decode.h"
+#include "small_vocabulary.h"
 #include "table_scorer.h"
-#include "test_vocabulary.h"
 
 #include <cmath>
 #include <limits>
@@ -172,7 +172,7 @@ TEST_F(EnsembleTest, TheSameForEveryBatchAndForForcedDecoding) {
 
 // A member with its own source vocabulary encodes the text, whatever the ids of the first member.
 TEST_F(EnsembleTest, MembersMayHaveTheirOwnSourceVocabulary) {
-  const Vocabulary& words = test_vocabulary();
+  const Vocabulary& words = small_vocabulary();
   TableScorer first = random_scorer(words.size(), 1), second = random_scorer(words.size(), 1);
   EnsembleScorer both(cpu, {{&first}, {&second, &words, 1}}, Combination::log_probabilities, 4);
   SearchSpec spec;

@@ -1,4 +1,4 @@
-#include "model/model_scorer.h"
+#include "model/decoding/model_scorer.h"
 #include "search/beam/beam_search.h"
 #include "search/beam/force_decode.h"
 #include "tests/support/engine.h"

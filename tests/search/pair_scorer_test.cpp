@@ -2,10 +2,11 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "search/batch_translator.h"
+#include "search/score_stream.h"
+#include "small_vocabulary.h"
 #include "table_scorer.h"
-#include "test_vocabulary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,8 +38,8 @@ class Lines : public LineSource {
 class PairScorerTest : public testing::Test {
  protected:
   ThreadPool pool{2};
-  const Vocabulary& vocabulary = test_vocabulary();
-  TableScorer table = random_scorer(test_vocabulary().size(), 1.0);
+  const Vocabulary& vocabulary = small_vocabulary();
+  TableScorer table = random_scorer(small_vocabulary().size(), 1.0);
   const std::vector<std::string> sources{"the quick fox", "", "a dog", "", "jumps over"};
   const std::vector<std::string> targets{"a lazy dog", "", "", "fox", "the the"};
 

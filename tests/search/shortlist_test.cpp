@@ -1,12 +1,12 @@
 #include "search/beam/shortlist.h"
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/hash/checksum.h"
 #include "core/rng.h"
-#include "model/model_scorer.h"
+#include "model/decoding/model_scorer.h"
 #include "search/beam/beam_search.h"
-#include "test_vocabulary.h"
+#include "small_vocabulary.h"
 #include "tests/support/engine.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using Ids = std::vector<std::int32_t>;
 struct ShortlistTest : testing::Test {
   ShortlistTest()
       : path(testing::TempDir() + "nmt_shortlist_" + std::to_string(::getpid())),
-        vocabulary(test_vocabulary()) {}
+        vocabulary(small_vocabulary()) {}
   ~ShortlistTest() override { std::filesystem::remove(path); }
   std::string piece(std::int32_t id) const { return vocabulary.piece(id); }
   Shortlist load(const std::string& text, int first, int best, double prune = 0) {

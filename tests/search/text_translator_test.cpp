@@ -1,10 +1,10 @@
 #include "search/text/text_translator.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "search/text/line_parts.h"
 #include "search/text/repetition_guard.h"
+#include "small_vocabulary.h"
 #include "table_scorer.h"
-#include "test_vocabulary.h"
 
 #include <algorithm>
 #include <limits>
@@ -130,12 +130,12 @@ struct Copier {
 };
 
 bool is_digit_piece(std::int32_t id) {
-  const std::string piece = test_vocabulary().piece(id);
+  const std::string piece = small_vocabulary().piece(id);
   return std::any_of(piece.begin(), piece.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 TableScorer scorer_of(const Copier& copier) {
-  return TableScorer(test_vocabulary().size(), [copier](const Ids& source, const Ids& prefix) {
+  return TableScorer(small_vocabulary().size(), [copier](const Ids& source, const Ids& prefix) {
     Ids wanted, lost;
     for (const std::int32_t id : source)
       (copier.drops_digits && is_digit_piece(id) ? lost : wanted).push_back(id);
@@ -143,7 +143,7 @@ TableScorer scorer_of(const Copier& copier) {
     if (copier.digits_second && prefix.size() > wanted.size())
       wanted.insert(wanted.end(), lost.begin(), lost.end());
     for (int i = 0; i < copier.echo; ++i) wanted.insert(wanted.end(), source.begin(), source.end());
-    std::vector<float> logits(test_vocabulary().size(),
+    std::vector<float> logits(small_vocabulary().size(),
                               copier.only_echo ? -std::numeric_limits<float>::infinity() : -5.0f);
     logits[2] *= 6;  // an early end is the least probable
     logits[prefix.size() < wanted.size() ? wanted[prefix.size()] : 2] = 5.0f;
@@ -160,8 +160,8 @@ class TextTranslatorTest : public testing::Test {
     TableScorer table = scorer_of(copier);
     BatchTranslatorOptions options = translator_options(SearchSpec{}, Cpu{&pool});
     options.search.all_finished = rules.repetition_guard;
-    BatchTranslator plain(table, test_vocabulary(), test_vocabulary(), options);
-    TextTranslator translator(plain, test_vocabulary(), test_vocabulary(), rules, statistics);
+    BatchTranslator plain(table, small_vocabulary(), small_vocabulary(), options);
+    TextTranslator translator(plain, small_vocabulary(), small_vocabulary(), rules, statistics);
     std::vector<std::string> texts;
     for (const LineTranslation& line : translator.translate(lines))
       texts.push_back(line.outputs.at(0).text);
@@ -173,11 +173,11 @@ class TextTranslatorTest : public testing::Test {
     TableScorer table = scorer_of(copier);
     BatchTranslatorOptions options = translator_options(SearchSpec{}, Cpu{&pool});
     options.search.all_finished = rules.repetition_guard;
-    BatchTranslator plain(table, test_vocabulary(), test_vocabulary(), options);
-    TextTranslator best(plain, test_vocabulary(), test_vocabulary(), rules, statistics);
+    BatchTranslator plain(table, small_vocabulary(), small_vocabulary(), options);
+    TextTranslator best(plain, small_vocabulary(), small_vocabulary(), rules, statistics);
     options.search.n_best = true;
-    BatchTranslator n_best(table, test_vocabulary(), test_vocabulary(), options);
-    TextTranslator translator(n_best, test_vocabulary(), test_vocabulary(), rules, statistics,
+    BatchTranslator n_best(table, small_vocabulary(), small_vocabulary(), options);
+    TextTranslator translator(n_best, small_vocabulary(), small_vocabulary(), rules, statistics,
                               &best);
     std::vector<std::vector<std::string>> texts;
     for (const LineTranslation& line : translator.translate(lines))
@@ -215,8 +215,8 @@ TEST_F(TextTranslatorTest, PartsAreNotCountedAsLines) {
   options.batching.max_length = 3;
   std::int64_t reported = 0;
   options.on_batch = [&](std::int64_t sentences) { reported += sentences; };
-  BatchTranslator plain(table, test_vocabulary(), test_vocabulary(), options);
-  TextTranslator translator(plain, test_vocabulary(), test_vocabulary(), rules, statistics);
+  BatchTranslator plain(table, small_vocabulary(), small_vocabulary(), options);
+  TextTranslator translator(plain, small_vocabulary(), small_vocabulary(), rules, statistics);
   translator.translate(
       Lines{"a dog jumps over it", "the fox 12 jumps over 7 dogs and 9 foxes", ""});
   EXPECT_EQ(statistics.in_parts, 1);
@@ -230,8 +230,8 @@ TEST_F(TextTranslatorTest, PartsAreNotCountedAsLines) {
 TEST_F(TextTranslatorTest, AReplacedRepetitionIsNotReported) {
   TextRules rules;
   rules.preserve.numbers = true;
-  TableScorer table(test_vocabulary().size(), [](const Ids& source, const Ids& prefix) {
-    std::vector<float> logits(test_vocabulary().size(), -5.0f);
+  TableScorer table(small_vocabulary().size(), [](const Ids& source, const Ids& prefix) {
+    std::vector<float> logits(small_vocabulary().size(), -5.0f);
     const bool is_stuck = std::any_of(source.begin(), source.end(), is_digit_piece);
     const Ids wanted = is_stuck ? Ids(12, 7) : source;
     logits[prefix.size() < wanted.size() ? wanted[prefix.size()] : 2] = 5.0f;
@@ -239,8 +239,8 @@ TEST_F(TextTranslatorTest, AReplacedRepetitionIsNotReported) {
   });
   BatchTranslatorOptions options = translator_options(SearchSpec{}, Cpu{&pool});
   options.warn_repetitions = true;
-  BatchTranslator plain(table, test_vocabulary(), test_vocabulary(), options);
-  TextTranslator translator(plain, test_vocabulary(), test_vocabulary(), rules, statistics);
+  BatchTranslator plain(table, small_vocabulary(), small_vocabulary(), options);
+  TextTranslator translator(plain, small_vocabulary(), small_vocabulary(), rules, statistics);
   testing::internal::CaptureStderr();
   const std::vector<LineTranslation> out = translator.translate(Lines{"the fox 12", "a dog"});
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

@@ -1,14 +1,15 @@
-#include "server/rate_limit.h"
-#include "server/request_fields.h"
-#include "server/translate_call.h"
+#include "http/rate_limit.h"
+#include "http/request_fields.h"
+#include "http/translate_call.h"
 
 #include <chrono>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace nmt::server {
+namespace nmt::http {
 namespace {
 
 HttpRequest json(const std::string& body) {
@@ -47,6 +48,34 @@ TEST(RequestFields, FormAndJsonAreAlike) {
     EXPECT_EQ(fields.integer("alternatives"), 2);
     EXPECT_FALSE(fields.text("none"));
     EXPECT_EQ(status_of([&] { fields.required("none"); }), 400);
+  }
+}
+
+TEST(RequestFields, TheBodyWinsOverTheQuery) {
+  for (HttpRequest request : {json(R"({"q": "a", "source": "en"})"), form("q=a&source=en")}) {
+    request.query = "q=b&source=de&target=fr&alternatives=2";
+    const RequestFields fields(request);
+    bool is_array = true;
+    EXPECT_EQ(fields.texts("q", 9, is_array), std::vector<std::string>{"a"});
+    EXPECT_FALSE(is_array);
+    EXPECT_EQ(fields.text("source"), "en");
+    EXPECT_EQ(fields.text("target"), "fr");
+    EXPECT_EQ(fields.integer("alternatives"), 2);
+  }
+  HttpRequest bare;
+  bare.query = "q=a&q=b";
+  bool is_array = false;
+  EXPECT_EQ(RequestFields(bare).texts("q", 9, is_array), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(RequestFields, LargeIntegers) {
+  for (const HttpRequest& request :
+       {json(R"({"a": 3000000000, "b": -9223372036854775808, "c": 9223372036854775808})"),
+        json(R"({"a": "3000000000", "b": "-9223372036854775808", "c": "9223372036854775808"})")}) {
+    const RequestFields fields(request);
+    EXPECT_EQ(fields.integer("a"), 3'000'000'000);
+    EXPECT_EQ(fields.integer("b"), std::numeric_limits<long long>::min());
+    EXPECT_EQ(status_of([&] { fields.integer("c"); }), 400);
   }
 }
 
@@ -186,4 +215,4 @@ TEST(RateLimit, BucketsFillWithTime) {
 }
 
 }  // namespace
-}  // namespace nmt::server
+}  // namespace nmt::http

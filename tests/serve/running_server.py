@@ -1,4 +1,5 @@
-"""A running nmt-serve and tiny models trained by nmt-train, for tests whose first argument is the folder of the programs."""
+"""A running nmt-serve and tiny models trained by nmt-train, for tests whose first argument is the
+folder of the programs."""
 import contextlib
 import http.client
 import json
@@ -21,8 +22,8 @@ class Server:
     """A running nmt-serve on a free port."""
 
     def __init__(self, *arguments):
-        self.process = subprocess.Popen([str(BIN / "nmt-serve"), "--port", "0", *map(str, arguments)],
-                                        stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([str(BIN / "nmt-serve"), "--port", "0",
+                                         *map(str, arguments)], stderr=subprocess.PIPE, text=True)
         self.log, self.port = [], 0
         for line in self.process.stderr:
             self.log.append(line)
@@ -90,11 +91,12 @@ def serving(*arguments):
 
 def train(home, model, source, target, seed, updates=120):
     done = subprocess.run(
-        [str(BIN / "nmt-train"), home / f"train.{source}", home / f"train.{target}", "--valid-sets",
-         home / f"valid.{source}", home / f"valid.{target}", "--model", model, "--dim-vocabs", "400",
-         "--dim-emb", "32", "--dim-rnn", "32", "--enc-depth", "1", "--dec-depth", "1", "--after", f"{updates}u",
-         "--mini-batch-words", "600", "--learn-rate", "0.003", "--lr-warmup", "20u", "--seed", str(seed),
-         "--cpu-threads", "2"], capture_output=True, timeout=SECONDS)
+        [str(BIN / "nmt-train"), home / f"train.{source}", home / f"train.{target}",
+         "--valid-sets", home / f"valid.{source}", home / f"valid.{target}", "--model", model,
+         "--dim-vocabs", "400", "--dim-emb", "32", "--dim-rnn", "32", "--enc-depth", "1",
+         "--dec-depth", "1", "--after", f"{updates}u", "--mini-batch-words", "600",
+         "--learn-rate", "0.003", "--lr-warmup", "20u", "--seed", str(seed), "--cpu-threads", "2"],
+        capture_output=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr.decode()
 
 
@@ -105,8 +107,9 @@ class WithModels(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.home = pathlib.Path(cls.folder.name)
-        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_toy_corpus.py"), "--pairs", "1000",
-                        "--seed", "3", str(cls.home)], check=True, timeout=SECONDS)
+        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_toy_corpus.py"),
+                        "--pairs", "1000", "--seed", "3", str(cls.home)], check=True,
+                       timeout=SECONDS)
         cls.models = cls.home / "models"
         cls.models.mkdir()
         train(cls.home, cls.models / "en-de", "en", "de", 1)
@@ -119,8 +122,9 @@ class WithModels(unittest.TestCase):
 
     def expected(self, lines, *arguments, model="en-de"):
         """The translations of nmt-translate with the server's settings."""
-        done = subprocess.run([str(BIN / "nmt-translate"), "-m", str(self.models / model), "--quiet", "--preserve",
-                               "--repetition-guard", "--recase", *arguments], input="\n".join(lines) + "\n",
+        done = subprocess.run([str(BIN / "nmt-translate"), "-m", str(self.models / model),
+                               "--quiet", "--preserve", "--repetition-guard", "--recase",
+                               *arguments], input="\n".join(lines) + "\n",
                               capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 0, done.stderr
         return done.stdout.split("\n")[:-1]

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""nmt-serve's answers have the shapes of LibreTranslate's documentation. Usage: test_libretranslate.py BIN_FOLDER.
+"""nmt-serve's answers have the shapes of LibreTranslate's documentation. Usage:
+test_libretranslate.py BIN_FOLDER.
 
-The shapes are those of two public sources: the examples of https://docs.libretranslate.com/guides/api_usage
-(also in the README of github.com/LibreTranslate/LibreTranslate), and the OpenAPI specification that a
-LibreTranslate server shows at /docs, which is in its libretranslate/app.py (commit e9e58e6b). An answer has
+The shapes are those of two public sources: the examples of
+https://docs.libretranslate.com/guides/api_usage (also in the README of
+github.com/LibreTranslate/LibreTranslate), and the OpenAPI specification that a LibreTranslate
+server shows at /docs, which is in its libretranslate/app.py (commit e9e58e6b). An answer has
 exactly the keys of the shape, and every value its type."""
 import json
 import pathlib
@@ -22,13 +24,16 @@ TRANSLATION = {"translatedText": str}
 DETECTED = {"confidence": NUMBER, "language": str}
 LANGUAGE = {"code": str, "name": str}
 ERROR = {"error": str}
-SETTINGS = {"alternativesLimit": int, "apiKeys": bool, "charLimit": int, "filesTranslation": bool, "frontendTimeout": int, "keyRequired": bool,
-            "language": {"source": LANGUAGE, "target": LANGUAGE}, "suggestions": bool, "supportedFilesFormat": [str], "textsLimit": int}
+SETTINGS = {"alternativesLimit": int, "apiKeys": bool, "charLimit": int, "filesTranslation": bool,
+            "frontendTimeout": int, "keyRequired": bool,
+            "language": {"source": LANGUAGE, "target": LANGUAGE}, "suggestions": bool,
+            "supportedFilesFormat": [str], "textsLimit": int}
 TEXT = "This is surely a long English sentence ."
 
 
 def difference(shape, value, place="answer"):
-    """Where a value does not have the shape: a type, a tuple of types, a list of one shape, or a dictionary of shapes."""
+    """Where a value does not have the shape: a type, a tuple of types, a list of one shape, or a
+    dictionary of shapes."""
     if isinstance(shape, dict):
         if not isinstance(value, dict) or set(value) != set(shape):
             return f"{place}: {value!r} instead of an object with {sorted(shape)}"
@@ -50,7 +55,8 @@ class Shapes(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         home = pathlib.Path(cls.folder.name)
-        cls.model = "en-de=" + str(golden.unpack(ROOT / "tests/golden/0.1", "rnnsearch-gru", home / "model"))
+        cls.model = "en-de=" + str(golden.unpack(ROOT / "tests/golden/0.1", "rnnsearch-gru",
+                                                 home / "model"))
         cls.keys = home / "keys"
         cls.keys.write_text("a key\n")
         cls.server = Server(cls.model, "--max-body", "20000")
@@ -73,11 +79,14 @@ class Shapes(unittest.TestCase):
         return value
 
     def translate(self, shape, status=200, **fields):
-        return self.answer(shape, "POST", "/translate", status, **{"q": TEXT, "source": "en", "target": "de", **fields})
+        return self.answer(shape, "POST", "/translate", status,
+                           **{"q": TEXT, "source": "en", "target": "de", **fields})
 
     def test_shapes_are_told_apart(self):
-        for shape, value in ((TRANSLATION, {"translatedText": [""]}), (TRANSLATION, {}), (TRANSLATION, {"translatedText": "", "alternatives": []}),
-                             ([str], [1]), (NUMBER, True), (NUMBER, "1"), ([DETECTED], [{"confidence": 1}]), (int, 1.5)):
+        for shape, value in ((TRANSLATION, {"translatedText": [""]}), (TRANSLATION, {}),
+                             (TRANSLATION, {"translatedText": "", "alternatives": []}),
+                             ([str], [1]), (NUMBER, True), (NUMBER, "1"),
+                             ([DETECTED], [{"confidence": 1}]), (int, 1.5)):
             self.assertIsNotNone(difference(shape, value), (shape, value))
 
     def test_simple_translation(self):
@@ -92,16 +101,19 @@ class Shapes(unittest.TestCase):
         self.assertRegex(answer["translatedText"], '^<p class="green">.*</p>$')
 
     def test_alternatives(self):
-        answer = self.translate({"alternatives": [str], "translatedText": str}, format="text", alternatives=3)
+        answer = self.translate({"alternatives": [str], "translatedText": str}, format="text",
+                                alternatives=3)
         self.assertIn(len(answer["alternatives"]), (1, 2, 3))
 
     def test_alternatives_of_an_array(self):
-        answer = self.translate({"alternatives": [[str]], "translatedText": [str]}, q=[TEXT, TEXT], alternatives=1)
+        answer = self.translate({"alternatives": [[str]], "translatedText": [str]}, q=[TEXT, TEXT],
+                                alternatives=1)
         self.assertEqual(len(answer["alternatives"]), 2)
 
     def test_form_with_an_api_key(self):
         expected = self.translate(TRANSLATION)
-        self.assertEqual(self.translate(TRANSLATION, form=True, api_key="xxxxxxxx-xxxx", format="text", alternatives=0), expected)
+        self.assertEqual(self.translate(TRANSLATION, form=True, api_key="xxxxxxxx-xxxx",
+                                        format="text", alternatives=0), expected)
 
     def can_detect(self):
         if self.server.json("/detect", q=TEXT)[0] == 501:
@@ -110,7 +122,8 @@ class Shapes(unittest.TestCase):
     def test_automatic_source(self):
         self.can_detect()
         self.translate({"detectedLanguage": DETECTED, "translatedText": str}, source="auto")
-        answer = self.translate({"detectedLanguage": [DETECTED], "translatedText": [str]}, q=[TEXT, TEXT], source="auto")
+        answer = self.translate({"detectedLanguage": [DETECTED], "translatedText": [str]},
+                                q=[TEXT, TEXT], source="auto")
         self.assertEqual(len(answer["detectedLanguage"]), 2)
 
     def test_detection(self):
@@ -135,7 +148,8 @@ class Shapes(unittest.TestCase):
         self.translate(ERROR, 400, target="xx")
         self.translate(ERROR, 400, format="pdf")
         self.answer(ERROR, "POST", "/detect", 400, source="en")
-        self.answer(ERROR, "POST", "/suggest", 403, q="a", s="b", source="en", target="de")  # as where suggestions are off
+        # as where suggestions are off
+        self.answer(ERROR, "POST", "/suggest", 403, q="a", s="b", source="en", target="de")
         limited = Server(self.model, "--api-keys", self.keys, "--requests-per-minute", "2")
         try:
             self.translate(ERROR, 403, server=limited)

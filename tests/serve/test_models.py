@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Models of a running nmt-serve that come, change and go, with requests meanwhile. Usage: test_models.py BIN_FOLDER."""
+"""Models of a running nmt-serve that come, change and go, with requests meanwhile. Usage:
+test_models.py BIN_FOLDER."""
 import concurrent.futures
 import json
 import shutil
@@ -65,9 +66,11 @@ class Models(WithModels):
             shutil.rmtree(folder / "en-de")
             (folder / "new").rename(folder / "en-de")
             end = time.monotonic() + 20
-            while server.translate(self.lines)["translatedText"] == first and time.monotonic() < end:
+            while (server.translate(self.lines)["translatedText"] == first
+                   and time.monotonic() < end):
                 time.sleep(0.2)
-            self.assertEqual(server.translate(self.lines)["translatedText"], self.expected(self.lines, model="de-fr"))
+            self.assertEqual(server.translate(self.lines)["translatedText"],
+                             self.expected(self.lines, model="de-fr"))
             for manifest in (folder / "en-de").glob("checkpoints/*/manifest.json"):
                 manifest.write_text("{")
             end = time.monotonic() + 20
@@ -86,12 +89,14 @@ class Models(WithModels):
             shutil.copytree(self.models / "de-fr", folder / "de-fr", symlinks=True)
             shutil.copytree(self.models / "de-fr", folder / "de_fr", symlinks=True)
             end = time.monotonic() + 20
-            while server.json("/translate", q="a", source="de", target="fr")[0] != 200 and time.monotonic() < end:
+            while (server.json("/translate", q="a", source="de", target="fr")[0] != 200
+                   and time.monotonic() < end):
                 time.sleep(0.1)
             self.assertEqual(server.json("/translate", q="a", source="de", target="fr")[0], 200)
             self.assertEqual(server.json("/translate", q="a", source="fr", target="en")[0], 500)
             (self.home / "away").rename(named)
-            while server.json("/translate", q="a", source="fr", target="en")[0] != 200 and time.monotonic() < end:
+            while (server.json("/translate", q="a", source="fr", target="en")[0] != 200
+                   and time.monotonic() < end):
                 time.sleep(0.1)
             self.assertEqual(server.json("/translate", q="a", source="fr", target="en")[0], 200)
             self.assertEqual(sum("both translate de to fr" in line for line in server.log), 1)
@@ -100,7 +105,8 @@ class Models(WithModels):
         model, copied = self.home / "copied", self.home / "half"
         shutil.copytree(self.models / "de-fr", model, symlinks=True)
         shutil.copytree(self.models / "en-de", copied, symlinks=True)
-        late = [(path, path.read_bytes()) for path in copied.glob("checkpoints/*/model.safetensors")]
+        late = [(path, path.read_bytes())
+                for path in copied.glob("checkpoints/*/model.safetensors")]
         for path, _ in late:
             path.unlink()
         with serving(f"en-de={model}", "--reload-interval", "1") as server:
@@ -114,7 +120,8 @@ class Models(WithModels):
             for path, contents in late:
                 (model / path.relative_to(copied)).write_bytes(contents)
             expected = self.expected(self.lines, model="en-de")
-            while server.translate(self.lines)["translatedText"] != expected and time.monotonic() < end:
+            while (server.translate(self.lines)["translatedText"] != expected
+                   and time.monotonic() < end):
                 time.sleep(0.2)
             self.assertEqual(server.translate(self.lines)["translatedText"], expected)
 
@@ -129,7 +136,8 @@ class Models(WithModels):
         (folder / "en-xx/config.json").write_text(json.dumps(config))
         (folder / "de-en").mkdir()
         (folder / "notes.txt").write_text("models\n")
-        reasons = {"english": "not two languages", "en-xx": "is a tagger", "de-en": "config.json is missing", "notes.txt": "not two languages"}
+        reasons = {"english": "not two languages", "en-xx": "is a tagger",
+                   "de-en": "config.json is missing", "notes.txt": "not two languages"}
         with serving(folder, "--reload-interval", "1") as server:
             status, _, body = server.ask("GET", "/languages")
             self.assertEqual([language["code"] for language in json.loads(body)], ["de", "en"])
@@ -141,7 +149,8 @@ class Models(WithModels):
             lines = [line for line in server.log if "skipped " in line]
         self.assertEqual(len(lines), 5, lines)
         for name, reason in {**reasons, "late": "not two languages"}.items():
-            self.assertEqual(len([line for line in lines if f"{folder / name}: " in line and reason in line]), 1, (name, lines))
+            self.assertEqual(len([line for line in lines if f"{folder / name}: " in line
+                                  and reason in line]), 1, (name, lines))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""End-to-end tests of nmt-serve on tiny models trained by nmt-train. Usage: test_serve.py BIN_FOLDER.
+"""End-to-end tests of nmt-serve on tiny models trained by nmt-train. Usage: test_serve.py
+BIN_FOLDER.
 
 Answers have the shapes of LibreTranslate's documentation and the texts of nmt-translate; models are
 chained; requests that are wrong, too large, too slow or too many are refused,
 and other clients are still served."""
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import random
@@ -24,7 +26,8 @@ class Serve(WithModels):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.server = Server(cls.models, "--max-body", "100000", "--read-timeout", "1", "--idle-timeout", "3")
+        cls.server = Server(cls.models, "--max-body", "100000", "--read-timeout", "1",
+                            "--idle-timeout", "3")
 
     @classmethod
     def tearDownClass(cls):
@@ -60,20 +63,26 @@ class Serve(WithModels):
         self.assertEqual((status, json.loads(body)), (200, {"status": "ok"}))
         status, _, body = server.ask("GET", "/frontend/settings")
         settings = json.loads(body)
-        self.assertEqual((status, set(settings)), (200, {
-            "alternativesLimit", "apiKeys", "charLimit", "filesTranslation", "frontendTimeout", "keyRequired", "language",
-            "suggestions", "supportedFilesFormat", "textsLimit"}))
+        self.assertEqual((status, set(settings)),
+                         (200, {"alternativesLimit", "apiKeys", "charLimit", "filesTranslation",
+                                "frontendTimeout", "keyRequired", "language",
+                                "suggestions", "supportedFilesFormat", "textsLimit"}))
         self.assertEqual(settings["alternativesLimit"], 3)
         self.assertEqual(settings["language"]["source"], {"code": "de", "name": "German"})
 
     def test_settings_have_what_the_page_may_ask_for(self):
         """The page asks for min(3, alternativesLimit) alternatives."""
-        for options, limit in ((("--max-alternatives", "0"), 0), (("--max-alternatives", "2"), 2), (("--beam-size", "2"), 1), (("--beam-size", "1"), 0),
-                               (("--beam-size", "12"), 3), (("--beam-size", "12", "--max-alternatives", "11"), 11)):
+        for options, limit in ((("--max-alternatives", "0"), 0), (("--max-alternatives", "2"), 2),
+                               (("--beam-size", "2"), 1), (("--beam-size", "1"), 0),
+                               (("--beam-size", "12"), 3),
+                               (("--beam-size", "12", "--max-alternatives", "11"), 11)):
             with serving(self.models, *options) as server:
-                self.assertEqual(json.loads(server.ask("GET", "/frontend/settings")[2])["alternativesLimit"], limit, options)
+                self.assertEqual(
+                    json.loads(server.ask("GET", "/frontend/settings")[2])["alternativesLimit"],
+                    limit, options)
                 server.translate("a", segments=True, alternatives=limit)
-                self.assertEqual(server.json("/translate", q="a", source="en", target="de", alternatives=limit + 1)[0], 400)
+                self.assertEqual(server.json("/translate", q="a", source="en", target="de",
+                                             alternatives=limit + 1)[0], 400)
 
     def test_detection(self):
         status, answer = self.server.json("/detect", q="This is surely a long English sentence.")
@@ -93,7 +102,8 @@ class Serve(WithModels):
         expected = self.expected(self.lines)
         self.assertEqual(self.server.translate(self.lines)["translatedText"], expected)
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
-            one_by_one = list(pool.map(lambda line: self.server.translate(line)["translatedText"], self.lines))
+            one_by_one = list(pool.map(lambda line: self.server.translate(line)["translatedText"],
+                                       self.lines))
         self.assertEqual(one_by_one, expected)
         text = " \n".join(self.lines[:5]) + "\n\n\t" + self.lines[5]
         out = " \n".join(expected[:5]) + "\n\n\t" + expected[5]
@@ -104,8 +114,8 @@ class Serve(WithModels):
         answer = self.server.translate(text, segments=True, alternatives=2)
         segments = answer["segments"]
         self.assertEqual("".join(each.get("text", each.get("source")) for each in segments), text)
-        self.assertEqual("".join(each["text"] if "text" in each else each["translations"][0]["text"] for each in segments),
-                         answer["translatedText"])
+        self.assertEqual("".join(each["text"] if "text" in each else each["translations"][0]["text"]
+                                 for each in segments), answer["translatedText"])
         sentences = [each for each in segments if "source" in each]
         self.assertEqual(len(sentences), 2)
         for each in sentences:
@@ -115,32 +125,43 @@ class Serve(WithModels):
                 for source, target in translation["alignment"]:
                     self.assertLess(source, len(each["source"].split()))
                     self.assertLess(target, len(translation["text"].split()))
-        self.assertEqual(self.alignment(self.lines[1]), sentences[1]["translations"][0]["alignment"])
-        self.assertEqual(self.server.translate([text], segments="true")["segments"][0][0], {"text": "  "})
+        self.assertEqual(self.alignment(self.lines[1]),
+                         sentences[1]["translations"][0]["alignment"])
+        self.assertEqual(self.server.translate([text], segments="true")["segments"][0][0],
+                         {"text": "  "})
         chained = self.server.translate(self.lines[0], target="fr", segments=True)["segments"][0]
         self.assertEqual(chained["translations"][0]["alignment"], [])
-        self.assertEqual(self.server.translate("as is", target="en", segments=True)["segments"], [{"text": "as is"}])
+        self.assertEqual(self.server.translate("as is", target="en", segments=True)["segments"],
+                         [{"text": "as is"}])
         # A number is a sentence; only text without letters and digits is none.
         number, stars = self.server.translate(["123", "***"], segments=True)["segments"]
-        self.assertEqual((number, stars), ([{"source": "123", "translations": [{"text": "123", "alignment": []}]}], [{"text": "***"}]))
+        self.assertEqual((number, stars),
+                         ([{"source": "123", "translations": [{"text": "123", "alignment": []}]}],
+                          [{"text": "***"}]))
         self.assertNotIn("segments", self.server.translate("a"))
         good = {"q": "a", "source": "en", "target": "de"}
         for change in ({"segments": "maybe"}, {"segments": True, "format": "html"}):
-            self.refused(400, "POST", "/translate", json.dumps({**good, **change}), {"Content-Type": "application/json"})
+            self.refused(400, "POST", "/translate", json.dumps({**good, **change}),
+                         {"Content-Type": "application/json"})
 
     def alignment(self, line):
         """The alignment of nmt-translate."""
-        done = subprocess.run([str(BIN / "nmt-translate"), "-m", self.models / "en-de", "--alignment"], input=line + "\n",
+        done = subprocess.run([str(BIN / "nmt-translate"), "-m", self.models / "en-de",
+                               "--alignment"], input=line + "\n",
                               capture_output=True, text=True, timeout=SECONDS, check=True)
-        return sorted(([int(number) for number in pair.split("-")] for pair in done.stdout.split(" ||| ")[1].split()), key=lambda pair: pair)
+        return sorted(([int(number) for number in pair.split("-")]
+                       for pair in done.stdout.split(" ||| ")[1].split()), key=lambda pair: pair)
 
     def test_alternatives_and_segments_do_not_change_the_translation(self):
-        lines = [*self.lines, *(f"{line} 7,5 https://a.org/{i} {{x}}" for i, line in enumerate(self.lines)), *(line.upper() for line in self.lines[:9])]
+        lines = [*self.lines,
+                 *(f"{line} 7,5 https://a.org/{i} {{x}}" for i, line in enumerate(self.lines)),
+                 *(line.upper() for line in self.lines[:9])]
         for beam, limit in (("1", 0), ("2", 1), ("4", 3), ("6", 3)):
             with serving(self.models, "--beam-size", beam) as server:
                 plain = server.translate(lines)["translatedText"]
                 self.assertEqual(plain, self.expected(lines, "--beam-size", beam))
-                for options in ({"segments": True}, {"alternatives": limit}, {"segments": True, "alternatives": limit}):
+                for options in ({"segments": True}, {"alternatives": limit},
+                                {"segments": True, "alternatives": limit}):
                     answer = server.translate(lines, **options)
                     self.assertEqual(answer["translatedText"], plain, (beam, options))
                     for text, others in zip(plain, answer.get("alternatives", [])):
@@ -154,17 +175,20 @@ class Serve(WithModels):
                 self.assertEqual(server.ask("GET", path)[0], 404)
 
     def test_memory_is_flat(self):
-        """Many texts of many lengths, canceled and refused requests: resident memory stays the same after a start."""
+        """Many texts of many lengths, canceled and refused requests: resident memory stays the same
+        after a start."""
         with serving(self.models, "--cpu-threads", "2") as server:
             def load(rounds, seed):
                 generator = random.Random(seed)
                 for _ in range(rounds):
-                    texts = [" ".join(generator.choices(self.lines, k=generator.randrange(1, 4))) for _ in range(generator.randrange(1, 40))]
+                    texts = [" ".join(generator.choices(self.lines, k=generator.randrange(1, 4)))
+                             for _ in range(generator.randrange(1, 40))]
                     server.translate(texts)
                     body = json.dumps({"q": texts, "source": "en", "target": "de"}).encode()
-                    server.raw(b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                               % (len(body), body), wait=False)
-                    server.raw(b"POST /translate HTTP/1.1\r\nConnection: close\r\nContent-Length: 4\r\n\r\n{[{[")
+                    server.raw(b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\n"
+                               b"Content-Length: %d\r\n\r\n%s" % (len(body), body), wait=False)
+                    server.raw(b"POST /translate HTTP/1.1\r\nConnection: close\r\nContent-Length: "
+                               b"4\r\n\r\n{[{[")
 
             load(20, 1)
             before = server.metric("process_resident_memory_bytes")
@@ -180,7 +204,8 @@ class Serve(WithModels):
         self.assertNotIn("<keep>", answer)
 
     def test_same_language_and_empty_texts(self):
-        self.assertEqual(self.server.translate("as <it> is", target="en"), {"translatedText": "as <it> is"})
+        self.assertEqual(self.server.translate("as <it> is", target="en"),
+                         {"translatedText": "as <it> is"})
         self.assertEqual(self.server.translate(["", " \n "]), {"translatedText": ["", " \n "]})
         self.assertEqual(self.server.translate([]), {"translatedText": []})
 
@@ -199,21 +224,26 @@ class Serve(WithModels):
     def logged(self, pattern, times=1):
         """Waits until so many lines of the log match."""
         end = time.monotonic() + 10
-        while (found := sum(bool(re.search(pattern, line)) for line in self.server.log)) < times and time.monotonic() < end:
+        while ((found := sum(bool(re.search(pattern, line)) for line in self.server.log)) < times
+               and time.monotonic() < end):
             time.sleep(0.05)
         self.assertGreaterEqual(found, times, "".join(self.server.log[-20:]))
 
     def test_errors(self):
         good = {"q": "a", "source": "en", "target": "de"}
         kind = {"Content-Type": "application/json"}
-        for change in ({"q": None}, {"source": None}, {"target": "xx"}, {"source": "fr"}, {"format": "pdf"},
-                       {"alternatives": 10000}, {"alternatives": -1}, {"q": 5}, {"q": ["a", 5]}, {"q": ["a"] * 2000}):
+        for change in ({"q": None}, {"source": None}, {"target": "xx"}, {"source": "fr"},
+                       {"format": "pdf"},
+                       {"alternatives": 10000}, {"alternatives": -1}, {"q": 5}, {"q": ["a", 5]},
+                       {"q": ["a"] * 2000}):
             self.refused(400, "POST", "/translate", json.dumps({**good, **change}), kind)
-        for body in ("", "{", "[]", "nonsense", '{"q": "\ud800"}'.encode("utf-8", "surrogatepass"), "[" * 90000):
+        for body in ("", "{", "[]", "nonsense", '{"q": "\ud800"}'.encode("utf-8", "surrogatepass"),
+                     "[" * 90000):
             self.refused(400, "POST", "/translate", body, kind)
         self.refused(415, "POST", "/translate", "<q/>", {"Content-Type": "text/xml"})
         # As curl -d sends it.
-        self.refused(415, "POST", "/translate", json.dumps(good), {"Content-Type": "application/x-www-form-urlencoded"},
+        self.refused(415, "POST", "/translate", json.dumps(good),
+                     {"Content-Type": "application/x-www-form-urlencoded"},
                      says="'Content-Type: application/json'")
         self.refused(404, "GET", "/nothing")
         self.refused(404, "GET", "/../etc/passwd")
@@ -223,15 +253,20 @@ class Serve(WithModels):
         self.refused(403, "POST", "/translate_file", "{}", kind)
         self.refused(413, "POST", "/translate", json.dumps({**good, "q": "a " * 60000}), kind)
         status, headers, body = self.server.ask("OPTIONS", "/translate")
-        self.assertEqual((status, body, headers["Access-Control-Allow-Methods"]), (204, b"", "GET, POST"))
+        self.assertEqual((status, body, headers["Access-Control-Allow-Methods"]),
+                         (204, b"", "GET, POST"))
         status, headers, body = self.server.ask("HEAD", "/health")
         self.assertEqual((status, body), (200, b""))
 
     def test_malformed_requests(self):
-        cases = [b"\r\n\r\n", b"GET\r\n\r\n", b"\0" * 1000, b"GET / HTTP/9.9\r\n\r\n", b"POST /translate HTTP/1.1\r\n"
-                 b"Content-Length: -5\r\n\r\n", b"POST /translate HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-                 b"POST /translate HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"GET /" + b"x" * 20000 + b" HTTP/1.1\r\n\r\n",
-                 b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 5000 + b"\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00"]
+        cases = [b"\r\n\r\n", b"GET\r\n\r\n", b"\0" * 1000, b"GET / HTTP/9.9\r\n\r\n",
+                 b"POST /translate HTTP/1.1\r\n"
+                 b"Content-Length: -5\r\n\r\n",
+                 b"POST /translate HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+                 b"POST /translate HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                 b"GET /" + b"x" * 20000 + b" HTTP/1.1\r\n\r\n",
+                 b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 5000 + b"\r\n",
+                 b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00"]
         for i in range(200):
             answer = self.server.raw(cases[i % len(cases)], wait=i < 22)
             if answer:
@@ -240,14 +275,19 @@ class Serve(WithModels):
 
     def test_versions_of_http(self):
         """An answer has the version of its request, and says whether the connection stays open."""
-        for head, version, kept in (("HTTP/1.0", "1.0", False), ("HTTP/1.0\r\nConnection: keep-alive", "1.0", True),
-                                    ("HTTP/1.1", "1.1", True), ("HTTP/1.1\r\nConnection: close", "1.1", False)):
-            with socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) as connection:
+        for head, version, kept in (("HTTP/1.0", "1.0", False),
+                                    ("HTTP/1.0\r\nConnection: keep-alive", "1.0", True),
+                                    ("HTTP/1.1", "1.1", True),
+                                    ("HTTP/1.1\r\nConnection: close", "1.1", False)):
+            with socket.create_connection(("127.0.0.1", self.server.port),
+                                          timeout=SECONDS) as connection:
                 connection.sendall(f"GET /health {head}\r\n\r\n".encode())
                 lines = connection.recv(65536).decode().split("\r\n")
                 self.assertEqual(lines[0], f"HTTP/{version} 200 OK")
                 shown = [line.lower() for line in lines if line.lower().startswith("connection:")]
-                self.assertEqual(shown, {("1.0", True): ["connection: keep-alive"], ("1.1", False): ["connection: close"]}.get((version, kept), []))
+                self.assertEqual(shown,
+                                 {("1.0", True): ["connection: keep-alive"],
+                                  ("1.1", False): ["connection: close"]}.get((version, kept), []))
                 if kept:
                     connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
                 self.assertEqual(bool(connection.recv(65536)), kept)
@@ -257,35 +297,67 @@ class Serve(WithModels):
             return [int(each) for each in re.findall(rb"HTTP/1\.1 (\d+) ", self.server.raw(data))]
 
         end = b" HTTP/1.1\r\nConnection: close\r\n\r\n"
-        for target, status in ((b"http://localhost:5000/health", 200), (b"HTTP://x/health?a=b", 200), (b"http://x", 200), (b"http://x?a", 200),
+        for target, status in ((b"http://localhost:5000/health", 200),
+                               (b"HTTP://x/health?a=b", 200), (b"http://x", 200),
+                               (b"http://x?a", 200),
                                (b"https://x/nothing", 404), (b"ftp://x/health", 404)):
             self.assertEqual(statuses(b"GET " + target + end), [status], target)
-        self.assertEqual(statuses(b"\r\n\r\nGET /health HTTP/1.1\r\n\r\n\r\nGET /health" + end), [200, 200])
+        self.assertEqual(statuses(b"\r\n\r\nGET /health HTTP/1.1\r\n\r\n\r\nGET /health" + end),
+                         [200, 200])
         self.assertEqual(statuses(b"\r\r\nGET /health" + end), [400])
         body = json.dumps({"q": "a", "source": "en", "target": "en"}).encode()
-        head = b"POST /translate HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        head = (b"POST /translate HTTP/1.1\r\nConnection: close\r\nContent-Type: "
+                b"application/json\r\n")
         chunks = b"\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
-        for coding, status in ((b"chunked", 200), (b"Chunked", 200), (b"gzip, chunked", 501), (b"gzip", 501),
+        for coding, status in ((b"chunked", 200), (b"Chunked", 200), (b"gzip, chunked", 501),
+                               (b"gzip", 501),
                                (b"chunked\r\nTransfer-Encoding: gzip", 400)):
-            self.assertEqual(statuses(head + b"Transfer-Encoding: " + coding + chunks), [status], coding)
+            self.assertEqual(statuses(head + b"Transfer-Encoding: " + coding + chunks),
+                             [status], coding)
         for coding, status in ((b"identity", 200), (b"gzip", 415)):
-            self.assertEqual(statuses(head + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s" % (coding, len(body), body)), [status])
+            self.assertEqual(statuses(head + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s"
+                                      % (coding, len(body), body)), [status])
 
     def test_long_headers(self):
-        """Up to the largest --max-header: 200 up to the limit, 431 beyond it, and a larger limit is refused at the start."""
+        """Up to the largest --max-header: 200 up to the limit, 431 beyond it, and a larger limit is
+        refused at the start."""
         for limit in (20_000, 65_536):
             with serving(self.models, "--max-header", limit) as server:
                 def status(size):
                     head = b"GET /health HTTP/1.1\r\nConnection: close\r\nX: "
-                    return int(re.match(rb"HTTP/1\.1 (\d+) ", server.raw(head + b"x" * (size - len(head) - 4) + b"\r\n\r\n"))[1])
-                self.assertEqual([status(size) for size in (limit // 2, limit, limit + 100, limit + 5000, 2_000_000)], [200, 200, 431, 431, 431])
+                    return int(re.match(rb"HTTP/1\.1 (\d+) ", server.raw(
+                        head + b"x" * (size - len(head) - 4) + b"\r\n\r\n"))[1])
+                self.assertEqual([status(size) for size in (limit // 2, limit, limit + 1,
+                                                            limit + 5000, 2_000_000)],
+                                 [200, 200, 431, 431, 431])
+                for width in (10, 100, 1000):
+                    head = b"GET /health HTTP/1.1\r\nConnection: close\r\n"
+                    field = b"A: %s\r\n" % (b"x" * (width - 5))
+                    head += field * ((limit - len(head) - 7) // width - 1)
+                    for size, wanted in ((limit, b"200"), (limit + 1, b"431")):
+                        last = b"A: %s\r\n\r\n" % (b"x" * (size - len(head) - 7))
+                        answer = server.raw(head + last)
+                        self.assertEqual(re.findall(rb"HTTP/1\.1 (\d+) ", answer), [wanted], size)
                 end = b"A: b\r\n" * (limit // 6 - 20) + b"\r\n"
-                answer = server.raw(b"GET /health HTTP/1.1\r\n" + end + b"GET /health HTTP/1.1\r\nConnection: close\r\n" + end)
+                answer = server.raw(b"GET /health HTTP/1.1\r\n" + end
+                                    + b"GET /health HTTP/1.1\r\nConnection: close\r\n" + end)
                 self.assertEqual(re.findall(rb"HTTP/1\.1 (\d+) ", answer), [b"200", b"200"])
-        done = subprocess.run([str(BIN / "nmt-serve"), self.models, "--port", "0", "--max-header", "65537"], capture_output=True, text=True,
+        done = subprocess.run([str(BIN / "nmt-serve"), self.models, "--port", "0",
+                               "--max-header", "65537"], capture_output=True, text=True,
                               timeout=SECONDS)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("is not an integer from 256 to 65536", done.stderr)
+
+    def test_fields_that_trickle_count(self):
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) as client:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with contextlib.suppress(OSError):
+                client.sendall(b"GET /health HTTP/1.1\r\n")
+                for _ in range(12):
+                    time.sleep(0.02)
+                    client.sendall(b"A: " + b"x" * 1000 + b"\r\n")
+                client.sendall(b"\r\n")
+            self.assertTrue(client.recv(65536).startswith(b"HTTP/1.1 431 "))
 
     def test_large_bodies_are_not_read(self):
         head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -295,14 +367,19 @@ class Serve(WithModels):
         answer = self.server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 20)
         self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer[:100])
         self.logged(r"request method=POST path=/translate status=413 ", times=2)
-        self.assertGreaterEqual(self.server.metric('nmt_http_requests_total{path="/translate",status="413"}'), 2)
-        answer = self.server.raw(head.replace(b"POST", b"HEAD") + b"Content-Length: 100000000\r\n\r\n")
-        self.assertTrue(answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b"\r\n\r\n"), answer)
+        self.assertGreaterEqual(
+            self.server.metric('nmt_http_requests_total{path="/translate",status="413"}'), 2)
+        answer = self.server.raw(head.replace(b"POST", b"HEAD")
+                                 + b"Content-Length: 100000000\r\n\r\n")
+        self.assertTrue(answer.startswith(b"HTTP/1.1 413 ")
+                        and answer.endswith(b"\r\n\r\n"), answer)
 
     def test_bodies_count_as_they_arrive(self):
-        """An announced length holds no room of --max-pending-bytes; only one that cannot fit is refused."""
+        """An announced length holds no room of --max-pending-bytes; only one that cannot
+        fit is refused."""
         head = b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\n"
-        with serving(self.models, "--max-body", "100000", "--max-pending-bytes", "150000") as server:
+        with serving(self.models, "--max-body", "100000",
+                     "--max-pending-bytes", "150000") as server:
             def announce(sent):
                 connection = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
                 connection.sendall(head + b"Content-Length: 75000\r\n\r\n" + b" " * sent)
@@ -311,35 +388,44 @@ class Serve(WithModels):
             idle = [announce(0) for _ in range(5)]
             server.translate("a")
             body = json.dumps({"q": "a", "source": "en", "target": "de"}).encode()
-            chunked = head + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+            chunked = (head + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n"
+                              b"0\r\n\r\n" % (len(body), body))
             self.assertTrue(server.raw(chunked).startswith(b"HTTP/1.1 200 "))
-            full = [announce(70000) for _ in range(2)]  # the second fits whole beside what the first has sent
+            # the second fits whole beside what the first has sent
+            full = [announce(70000) for _ in range(2)]
             end = time.monotonic() + 10
             while server.metric("nmt_pending_bytes") < 140000 and time.monotonic() < end:
                 time.sleep(0.05)
             self.assertEqual(server.metric("nmt_pending_bytes"), 140000)
             large = json.dumps({"q": "a" * 20000, "source": "en", "target": "de"})
-            status, headers, _ = server.ask("POST", "/translate", large, {"Content-Type": "application/json"})
+            status, headers, _ = server.ask("POST", "/translate", large,
+                                            {"Content-Type": "application/json"})
             self.assertEqual((status, "Retry-After" in headers), (503, True))
-            answer = server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(large), large.encode()))
+            answer = server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n"
+                                % (len(large), large.encode()))
             self.assertTrue(answer.startswith(b"HTTP/1.1 503 "), answer[:100])
             for connection in [*idle, *full]:
                 connection.close()
             while server.metric("nmt_pending_bytes") > 0 and time.monotonic() < end:
                 time.sleep(0.05)
-            self.assertEqual(server.ask("POST", "/translate", large, {"Content-Type": "application/json"})[0], 200)
+            self.assertEqual(server.ask("POST", "/translate", large,
+                                        {"Content-Type": "application/json"})[0], 200)
 
     def test_slow_and_vanishing_clients(self):
-        """Half-open connections and trickling headers end by the read time-out; others are served."""
-        slow = [socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) for _ in range(50)]
+        """Half-open connections and trickling headers end by the read time-out; others are
+        served."""
+        slow = [socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS)
+                for _ in range(50)]
         for i, connection in enumerate(slow):
-            connection.sendall((b"", b"POST /tran", b"POST /translate HTTP/1.1\r\nContent-Length: 50\r\n\r\n{")[i % 3])
+            connection.sendall((b"", b"POST /tran",
+                                b"POST /translate HTTP/1.1\r\nContent-Length: 50\r\n\r\n{")[i % 3])
         body = json.dumps({"q": self.lines, "source": "en", "target": "de"}).encode()
         request = (b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: "
                    + str(len(body)).encode() + b"\r\n\r\n" + body)
         for _ in range(30):  # gone before the answer
             self.server.raw(request, wait=False)
-        self.assertEqual(self.server.translate(self.lines[0])["translatedText"], self.expected(self.lines[:1])[0])
+        self.assertEqual(self.server.translate(self.lines[0])["translatedText"],
+                         self.expected(self.lines[:1])[0])
         end = time.monotonic() + 10
         while self.server.metric("nmt_connections") > 2 and time.monotonic() < end:
             time.sleep(0.1)
@@ -349,8 +435,10 @@ class Serve(WithModels):
             connection.close()
 
     def test_headers_on_a_kept_connection_have_the_time_of_a_request(self):
-        """--idle-timeout (3 s) is for connections without a request, --read-timeout (1 s) for a header that trickles."""
-        with socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) as connection:
+        """--idle-timeout (3 s) is for connections without a request, --read-timeout (1 s) for a
+        header that trickles."""
+        with socket.create_connection(("127.0.0.1", self.server.port),
+                                      timeout=SECONDS) as connection:
             for pause in (1.5, 0.3):
                 connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
                 self.assertIn(b"200 OK", connection.recv(65536))
@@ -362,29 +450,36 @@ class Serve(WithModels):
 
     def test_header_and_body_share_the_time_of_a_request(self):
         """--read-timeout (1 s) from the first byte to the last."""
-        with socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) as connection:
+        with socket.create_connection(("127.0.0.1", self.server.port),
+                                      timeout=SECONDS) as connection:
             begin = time.monotonic()
-            connection.sendall(b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 50\r\n")
+            connection.sendall(b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\n"
+                               b"Content-Length: 50\r\n")
             time.sleep(0.9)
             connection.sendall(b"\r\n{")
             self.assertEqual(connection.recv(65536), b"")
             self.assertLess(time.monotonic() - begin, 1.85)
 
     def test_old_clients_are_not_told_to_continue(self):
-        answer = self.server.raw(b"POST /detect HTTP/1.0\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+        answer = self.server.raw(b"POST /detect HTTP/1.0\r\nExpect: 100-continue\r\nContent-Type: "
+                                 b"application/json\r\nContent-Length: 2\r\n\r\n{}")
         self.assertTrue(answer.startswith(b"HTTP/1.0 400 "), answer[:100])
 
     def test_no_address_is_not_every_address(self):
-        done = subprocess.run([BIN / "nmt-serve", self.models, "--host", "", "--port", "0"], capture_output=True, text=True, timeout=SECONDS)
-        self.assertEqual((done.returncode, "no address is given" in done.stderr), (2, True), done.stderr)
+        done = subprocess.run([BIN / "nmt-serve", self.models, "--host", "", "--port", "0"],
+                              capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual((done.returncode, "no address is given" in done.stderr), (2, True),
+                         done.stderr)
 
     def test_clients_that_vanish_behind_a_further_request_are_noticed(self):
         body = json.dumps({"q": self.lines * 25, "source": "en", "target": "de"}).encode()
-        request = (b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                   % (len(body), body))
+        request = (b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: "
+                   b"%d\r\n\r\n%s" % (len(body), body))
         name = 'nmt_jobs_total{result="canceled"}'
-        with serving(self.models, "--beam-size", "60", "--mini-batch", "8", "--cpu-threads", "1", "--request-timeout", "600") as server:
-            with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
+        with serving(self.models, "--beam-size", "60", "--mini-batch", "8", "--cpu-threads", "1",
+                     "--request-timeout", "600") as server:
+            with socket.create_connection(("127.0.0.1", server.port),
+                                          timeout=SECONDS) as connection:
                 connection.sendall(request)
                 while server.metric("nmt_queue_sentences") == 0:
                     time.sleep(0.01)
@@ -394,10 +489,12 @@ class Serve(WithModels):
             while server.metric(name) == 0 and time.monotonic() < end:
                 time.sleep(0.01)
             self.assertEqual(server.metric(name), 1)
-            with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
+            with socket.create_connection(("127.0.0.1", server.port),
+                                          timeout=SECONDS) as connection:
                 body = json.dumps({"q": self.lines[:8], "source": "en", "target": "de"}).encode()
-                connection.sendall(b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                                   % (len(body), body) + b"GET /hea")
+                connection.sendall(b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\n"
+                                   b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+                                   + b"GET /hea")
                 time.sleep(0.05)
                 connection.sendall(b"lth HTTP/1.1\r\nConnection: close\r\n\r\n")
                 got = b""
@@ -412,9 +509,11 @@ class Serve(WithModels):
         self.assertTrue(headers["Content-Type"].startswith("text/plain"))
         for line in body.decode().splitlines():
             self.assertRegex(line, r'^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? [-+.\de]+)$')
-        self.assertGreater(self.server.metric('nmt_http_requests_total{path="/translate",status="200"}'), 0)
+        self.assertGreater(
+            self.server.metric('nmt_http_requests_total{path="/translate",status="200"}'), 0)
         self.assertGreater(self.server.metric("process_resident_memory_bytes"), 1e6)
-        self.logged(r"request method=POST path=/translate status=200 texts=1 characters=19 source=en")
+        self.logged(r"request method=POST path=/translate status=200 texts=1 characters=19 "
+                    r"source=en")
         everything = "".join(self.server.log) + body.decode()
         self.assertNotIn("secretword", everything)
         self.assertNotIn("127.0.0.1", body.decode())
@@ -428,22 +527,26 @@ class Serve(WithModels):
             self.assertEqual(server.json("/translate", **fields, api_key="wrong")[0], 403)
             for _ in range(3):
                 self.assertEqual(server.json("/translate", **fields, api_key="key-2")[0], 200)
-            status, headers, _ = server.ask("POST", "/translate", json.dumps({**fields, "api_key": "key-2"}),
+            status, headers, _ = server.ask("POST", "/translate",
+                                            json.dumps({**fields, "api_key": "key-2"}),
                                             {"Content-Type": "application/json"})
             self.assertEqual((status, headers["Retry-After"]), (429, "20"))
             self.assertEqual(server.json("/translate", **fields, api_key="key one")[0], 200)
             # Wrong keys count for the address, so that they cannot be guessed at any speed.
-            self.assertEqual([server.json("/translate", **fields, api_key=f"guess {i}")[0] for i in range(3)], [403, 429, 429])
+            self.assertEqual([server.json("/translate", **fields, api_key=f"guess {i}")[0]
+                              for i in range(3)], [403, 429, 429])
             self.assertEqual(server.json("/translate", **fields, api_key="key one")[0], 200)
             self.assertEqual(server.ask("GET", "/languages")[0], 200)
 
     def test_overload(self):
         """A full queue, too many connections and late answers are 503 with Retry-After."""
-        with serving(self.models, "--max-queue", "40", "--max-connections", "20", "--request-timeout", "0.5",
+        with serving(self.models, "--max-queue", "40", "--max-connections", "20",
+                     "--request-timeout", "0.5",
                      "--beam-size", "60", "--max-length-offset", "100") as server:
             def ask(_):
                 try:
-                    return server.ask("POST", "/translate", json.dumps({"q": self.lines[:20], "source": "en", "target": "de"}),
+                    return server.ask("POST", "/translate", json.dumps(
+                        {"q": self.lines[:20], "source": "en", "target": "de"}),
                                       {"Content-Type": "application/json"})[:2]
                 except (ConnectionError, http.client.HTTPException):
                     return 0, {}
@@ -470,8 +573,8 @@ class Serve(WithModels):
         server = Server(self.models)
         body = json.dumps({"q": self.lines * 5, "source": "en", "target": "de"})
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            asked = [pool.submit(server.ask, "POST", "/translate", body, {"Content-Type": "application/json"})
-                     for _ in range(4)]
+            asked = [pool.submit(server.ask, "POST", "/translate", body,
+                                 {"Content-Type": "application/json"}) for _ in range(4)]
             end = time.monotonic() + 10
             while server.metric("nmt_texts_total") < 800 and time.monotonic() < end:
                 time.sleep(0.005)
@@ -482,13 +585,18 @@ class Serve(WithModels):
 
     def test_the_drain_time_and_further_signals_end_the_server(self):
         """Sentences that wait are not translated when nobody can be answered any longer."""
-        body = json.dumps({"q": [f"{each} {line} {line} {line}" for each in "abcde" for line in self.lines] * 4,
+        body = json.dumps({"q": [f"{each} {line} {line} {line}" for each in "abcde"
+                                 for line in self.lines] * 4,
                            "source": "en", "target": "de"}).encode()
-        request = b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        request = (b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: "
+                   b"%d\r\n\r\n%s" % (len(body), body))
         for drain, further in (("0.5", 0), ("600", 1)):
-            server = Server(self.models, "--beam-size", "40", "--max-length-offset", "100", "--max-queue", "100000", "--mini-batch", "8",
-                            "--request-timeout", "600", "--drain-timeout", drain, "--cpu-threads", "1")
-            clients = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(8)]
+            server = Server(self.models, "--beam-size", "40", "--max-length-offset", "100",
+                            "--max-queue", "100000", "--mini-batch", "8",
+                            "--request-timeout", "600", "--drain-timeout", drain,
+                            "--cpu-threads", "1")
+            clients = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
+                       for _ in range(8)]
             for client in clients:
                 client.sendall(request)
             end = time.monotonic() + 20
@@ -500,7 +608,8 @@ class Serve(WithModels):
                 time.sleep(0.5)
                 server.process.send_signal(signal.SIGTERM)
             try:
-                self.assertEqual(server.process.wait(timeout=20), 0, (drain, time.monotonic() - begin))
+                self.assertEqual(server.process.wait(timeout=20), 0,
+                                 (drain, time.monotonic() - begin))
             finally:
                 server.process.kill()
                 server.stop()
@@ -515,15 +624,21 @@ class Serve(WithModels):
         (self.home / "bad.tsv").write_text("a\tb\tc\n")
         (self.home / "good.tsv").write_text("a\tb\n")
         good = f"en-de={self.home / 'good.tsv'}"
-        for status, arguments in ((2, []), (2, [empty]), (2, [self.models / "en-de"]), (2, ["en-de=/nowhere"]), (2, ["nonsense"]),
-                                  (2, [self.models, f"en-de={self.models / 'en-de'}"]), (2, [self.models, "--port", port]),
-                                  (2, [self.models, "--port", 70000]), (2, [self.models, "--host", "no.such.host.invalid"]),
-                                  (2, [self.models, "--glossaries", "xx-yy=f"]), (2, [self.models, "--glossaries", good, good]), (2, [self.models, "--api-keys", "/nowhere"]),
-                                  (2, [self.models, "--max-body", 2000, "--max-pending-bytes", 1000]),
-                                  (2, [self.models, "--max-alternatives", 3, "--beam-size", 3]),
-                                  (3, [self.models, "--glossaries", f"en-de={self.home / 'bad.tsv'}"])):
-            done = subprocess.run([str(BIN / "nmt-serve"), "--port", "0", *map(str, arguments)], capture_output=True,
-                                  text=True, timeout=SECONDS)
+        for status, arguments in (
+                (2, []), (2, [empty]), (2, [self.models / "en-de"]), (2, ["en-de=/nowhere"]),
+                (2, ["nonsense"]),
+                (2, [self.models, f"en-de={self.models / 'en-de'}"]),
+                (2, [self.models, "--port", port]),
+                (2, [self.models, "--port", 70000]),
+                (2, [self.models, "--host", "no.such.host.invalid"]),
+                (2, [self.models, "--glossaries", "xx-yy=f"]),
+                (2, [self.models, "--glossaries", good, good]),
+                (2, [self.models, "--api-keys", "/nowhere"]),
+                (2, [self.models, "--max-body", 2000, "--max-pending-bytes", 1000]),
+                (2, [self.models, "--max-alternatives", 3, "--beam-size", 3]),
+                (3, [self.models, "--glossaries", f"en-de={self.home / 'bad.tsv'}"])):
+            done = subprocess.run([str(BIN / "nmt-serve"), "--port", "0", *map(str, arguments)],
+                                  capture_output=True, text=True, timeout=SECONDS)
             self.assertEqual(done.returncode, status, (arguments, done.stderr))
             self.assertEqual(len(re.findall("^error: ", done.stderr, re.M)), 1, done.stderr)
         listening.close()

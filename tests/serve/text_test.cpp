@@ -173,8 +173,24 @@ TEST(Html, References) {
   EXPECT_EQ(decode_html("&#150;&#x80;&#129;&#0;&#127;&#55296;"), "–€&#129;&#0;&#127;&#55296;");
   EXPECT_EQ(decode_html("a &lt; b &amp;&#65;&#x42; &eacute;&nbsp;&unknown; & &#0; &"),
             "a < b &AB \u00e9\u00a0&unknown; & &#0; &");
-  EXPECT_EQ(encode_html("a < b & c\u00a0> &unknown; &amp;"),
+  EXPECT_EQ(encode_html("a < b & c\u00a0> &unknown; &amp;", {"&unknown;"}),
             "a &lt; b &amp; c&nbsp;&gt; &unknown; &amp;amp;");
+}
+
+TEST(Html, ReferencesSurviveTheRoundTrip) {
+  const auto again = [](const std::string& html) {
+    HtmlReferences unresolved;
+    const std::string text = decode_html(html, &unresolved);
+    const std::string encoded = encode_html(text, unresolved);
+    EXPECT_EQ(decode_html(encoded), text) << html;
+    return encoded;
+  };
+  for (const char* html :
+       {"&amp;rarr;", "&rarr;", "&#0; &#127; &#xD800; &#X0;", "&amp;#0;", "&lt;&amp;amp;&gt;&nbsp;",
+        "&CounterClockwiseContourIntegral;", "&amp;CounterClockwiseContourIntegral;"})
+    EXPECT_EQ(again(html), html);
+  EXPECT_EQ(again("a & b &; &#; &#x; &1; &rarr"),
+            "a &amp; b &amp;; &amp;#; &amp;#x; &amp;1; &amp;rarr");
 }
 
 std::string upper(const Document& document) {
@@ -194,6 +210,15 @@ TEST(Document, TextAroundSentencesStays) {
   EXPECT_EQ(upper(Document("<p>one &amp; <b> two</b></p>\n<code>three</code>", TextFormat::html,
                            "en", 500)),
             "<p>ONE &amp; <b> TWO</b></p>\n<code>three</code>");
+}
+
+TEST(Document, ReferencesOfHtmlStay) {
+  const std::string html =
+      "<p>1 &amp;#0; 2 &rarr; &amp;</p>a &#0; &rarr;. B. &rarr;<b>&amp;rarr; c";
+  const Document document(html, TextFormat::html, "en", 500);
+  std::vector<Hypotheses> same;
+  for (const std::string& sentence : document.sentences()) same.push_back({sentence});
+  EXPECT_EQ(document.join(same, 0), html);
 }
 
 TEST(Document, LineEndsWithinHtmlTextAreSpaces) {
@@ -217,6 +242,25 @@ TEST(Document, MarkedSpansStayWhole) {
             (Lines{"a <keep> b.", "C."}));
   EXPECT_EQ(Document("See <keep>A. B!</keep> now.", TextFormat::text, "en", 500, false).sentences(),
             (Lines{"See <keep>A.", "B!", "</keep> now."}));
+}
+
+TEST(Document, TextBehindALongMarkedSpanIsASentence) {
+  std::string span = "A man <keep>";
+  for (int i = 0; i < 300; ++i) span += "word ";
+  span += "</keep>";
+  const auto pieces = [&](const std::string& rest) {
+    Lines found;
+    const Document document(span + rest, TextFormat::text, "en", 500);
+    std::size_t next = 0;
+    for (const Document::Piece& piece : document.pieces())
+      found.push_back(piece.sentence ? "+" + document.sentences()[next++] : piece.text);
+    EXPECT_EQ(found.front(), "+" + span);
+    return Lines(found.begin() + 1, found.end());
+  };
+  EXPECT_EQ(pieces(" and then more words."), (Lines{" ", "+and then more words."}));
+  EXPECT_EQ(pieces(". The dog."), (Lines{". ", "+The dog."}));
+  EXPECT_EQ(pieces(" !"), Lines{" !"});
+  EXPECT_EQ(pieces(" a <keep>b. C</keep>."), (Lines{" ", "+a <keep>b. C</keep>."}));
 }
 
 // A part that closes one span and opens the next one would otherwise join the whole text.

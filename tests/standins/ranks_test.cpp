@@ -96,7 +96,7 @@ class Gpus : public train::Communicator {
 /// A rank's share of two fixed batches in turn.
 class Batches : public train::BatchSource {
  public:
-  explicit Batches(const Share& share) : share_(share) {}
+  explicit Batches(const RankSlice& share) : share_(share) {}
   const Batch& next() override {
     if (on_next) on_next(given_);
     return batch_ = take(learnable_batch(static_cast<std::uint64_t>(given_++ % 2), 6, 5), share_);
@@ -108,7 +108,7 @@ class Batches : public train::BatchSource {
   std::function<void(std::int64_t)> on_next;
 
  private:
-  Share share_;
+  RankSlice share_;
   Batch batch_;
   std::int64_t given_ = 0;
 };

@@ -4,7 +4,7 @@
 
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <algorithm>
 #include <vector>

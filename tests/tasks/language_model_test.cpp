@@ -34,7 +34,7 @@ Batch window(int streams, int first, int steps, int length = 32) {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(streams * (length + 1)));
   for (std::int32_t& id : ids) id = static_cast<std::int32_t>(rng.below(vocabulary));
   Batch batch;
-  batch.sentences = batch.place.whole = streams;
+  batch.sentences = batch.slice.whole = streams;
   batch.target_steps = steps;
   batch.target_tokens = streams * steps;
   batch.first_step = first;

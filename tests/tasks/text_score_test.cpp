@@ -71,6 +71,10 @@ TEST(TextScore, PerplexityCountsWordsAndSentenceEnds) {
   // Resamples have 2 nats a word (both the first), 1.8 or 1.5.
   EXPECT_NEAR(interval.low, std::exp(1.5), 1e-9);
   EXPECT_NEAR(interval.high, std::exp(2.0), 1e-9);
+  // A perplexity above float64 has a finite cross-entropy.
+  lines[0].log_probability = -6000;
+  EXPECT_NEAR(entropy_per_word(lines), 6003.0 / 5.0, 1e-9);
+  EXPECT_TRUE(std::isinf(perplexity(lines)));
 }
 
 TEST(TextScore, ContextsAndParts) {

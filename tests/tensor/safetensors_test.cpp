@@ -1,7 +1,7 @@
 #include "tensor/safetensors.h"
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/hash/checksum.h"
 
 #include <bit>

@@ -64,5 +64,18 @@ TEST(Alignment, WordLinksBecomePieceLinks) {
   EXPECT_EQ(piece_links(Points{}, source, target), Points());
 }
 
+// Comparing each of so many links with each pair of pieces would take seconds.
+TEST(Alignment, ALinkThatIsGivenOftenIsReadOnce) {
+  const PieceGroups side = each_piece(300);
+  Points links;
+  for (int i = 0; i < 200'000; ++i) links.push_back({i % 2, 7});
+  for (int i = 0; i < 300; ++i) links.push_back({5, i});
+  const Points points = piece_links(links, side, side);
+  ASSERT_EQ(points.size(), 302u);
+  EXPECT_EQ(points[7], (AlignmentPoint{0, 7}));
+  EXPECT_EQ(points[8], (AlignmentPoint{1, 7}));
+  EXPECT_EQ(points[9], (AlignmentPoint{5, 7}));
+}
+
 }  // namespace
 }  // namespace nmt

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Kills a small training at random moments, inside saves too, and starts it again each time; in the end the weights must be
-those of an undisturbed run, byte for byte, and no start may have needed a flag or found a broken checkpoint.
-Usage: crash_test.py [--bin BIN_DIR] [--kills 100] [--seed 1] [--keep DIR]"""
+"""Kills a small training at random moments, inside saves too, and starts it again each time; in the
+end the weights must be those of an undisturbed run, byte for byte, and no start may have needed a
+flag or found a broken checkpoint. Usage: crash_test.py [--bin BIN_DIR] [--kills 100] [--seed 1]
+[--keep DIR]"""
 import argparse
 import hashlib
 import pathlib
@@ -14,7 +15,8 @@ import time
 
 
 def make_corpus(folder, rng, pairs=400):
-    words = [("red", "rot"), ("dog", "hund"), ("house", "haus"), ("we", "wir"), ("see", "sehen"), ("old", "alt"), ("two", "zwei"), ("sun", "sonne")]
+    words = [("red", "rot"), ("dog", "hund"), ("house", "haus"), ("we", "wir"), ("see", "sehen"),
+             ("old", "alt"), ("two", "zwei"), ("sun", "sonne")]
     with open(folder / "t.en", "w") as source, open(folder / "t.de", "w") as target:
         for _ in range(pairs):
             picked = rng.choices(words, k=rng.randint(1, 8))
@@ -41,9 +43,11 @@ def main():
 
     def command(name):
         # A checkpoint every second update: most kills fall into or beside a save.
-        return [args.bin / "nmt-train", folder / "t.en", folder / "t.de", "--model", folder / name, "--dim-emb", "32", "--dim-rnn", "32", "--enc-depth",
-                "1", "--dec-depth", "1", "--dim-vocabs", "60", "--mini-batch-words", "300", "--after", f"{updates}u", "--save-freq", "2u",
-                "--valid-freq", "20u", "--valid-max-sentences", "10", "--early-stopping", "0", "--exponential-smoothing", "0.01", "--disp-freq", "50u"]
+        return [args.bin / "nmt-train", folder / "t.en", folder / "t.de", "--model", folder / name,
+                "--dim-emb", "32", "--dim-rnn", "32", "--enc-depth", "1", "--dec-depth", "1",
+                "--dim-vocabs", "60", "--mini-batch-words", "300", "--after", f"{updates}u",
+                "--save-freq", "2u", "--valid-freq", "20u", "--valid-max-sentences", "10",
+                "--early-stopping", "0", "--exponential-smoothing", "0.01", "--disp-freq", "50u"]
 
     begin = time.monotonic()
     subprocess.run(command("whole"), check=True, capture_output=True)
@@ -51,8 +55,10 @@ def main():
     kills = starts = 0
     while True:
         starts += 1
-        process = subprocess.Popen(command("killed"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        # Mostly short lives, so that all the kills fit into one training; some long enough to get on.
+        process = subprocess.Popen(command("killed"), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        # Mostly short lives, so that all the kills fit into one training; some long enough
+        # to get on.
         life = rng.uniform(0.01, 0.35 + 2.5 * usual / args.kills) if kills < args.kills else None
         try:
             _, told = process.communicate(timeout=life)
@@ -62,7 +68,8 @@ def main():
             kills += 1
             continue
         if process.returncode != 0:
-            print(f"start {starts}, after {kills} kills, failed with status {process.returncode}:\n{told}")
+            print(f"start {starts}, after {kills} kills, failed with status {process.returncode}:\n"
+                  f"{told}")
             return 1
         if kills >= args.kills or "training is over" not in told:
             break
@@ -71,7 +78,8 @@ def main():
             break
         shutil.rmtree(folder / "killed")
     same = digest(folder / "killed") == digest(folder / "whole")
-    print(f"{kills} kills in {starts} starts, {updates} updates; weights {'identical' if same else 'DIFFER'}; {time.monotonic() - begin:.0f} s")
+    print(f"{kills} kills in {starts} starts, {updates} updates; "
+          f"weights {'identical' if same else 'DIFFER'}; {time.monotonic() - begin:.0f} s")
     if not args.keep:
         shutil.rmtree(folder, ignore_errors=True)
     return 0 if same else 1

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""nmt-vocab as its users call it: trains, shows, round trips, and leaves with the right status on bad input."""
+"""nmt-vocab as its users call it: trains, shows, round trips, and leaves with the right
+status on bad input."""
 import pathlib
 import subprocess
 import sys
@@ -19,9 +20,11 @@ class Vocab(unittest.TestCase):
     def setUpClass(cls):
         cls.keep = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.keep.name)
-        subprocess.run([sys.executable, SOURCE / "scripts/data/make_toy_corpus.py", "--pairs", "1000", cls.folder], check=True)
+        subprocess.run([sys.executable, SOURCE / "scripts/data/make_toy_corpus.py",
+                        "--pairs", "1000", cls.folder], check=True)
         cls.model = cls.folder / "joint.spm"
-        trained = run("train", cls.folder / "train.en", cls.folder / "train.de", "--size", 500, "--model", cls.model)
+        trained = run("train", cls.folder / "train.en", cls.folder / "train.de", "--size", 500,
+                      "--model", cls.model)
         assert trained.returncode == 0, trained.stderr
 
     @classmethod
@@ -43,8 +46,10 @@ class Vocab(unittest.TestCase):
             if ids:
                 self.assertRegex(encoded.stdout, rb"\A[0-9 \n]*\Z")
             else:
-                self.assertEqual(encoded.stdout.decode().replace(" ", "").replace("\u2581", " ").replace("\n ", "\n")[1:], text.decode())
-            self.assertEqual(run("inspect", self.model, "--decode", *ids, text=encoded.stdout).stdout, text)
+                self.assertEqual(encoded.stdout.decode().replace(" ", "").replace(
+                    "\u2581", " ").replace("\n ", "\n")[1:], text.decode())
+            self.assertEqual(run("inspect", self.model, "--decode", *ids,
+                                 text=encoded.stdout).stdout, text)
 
     def test_pieces(self):
         lines = run("inspect", self.model, "--pieces").stdout.decode().splitlines()
@@ -70,8 +75,10 @@ class Vocab(unittest.TestCase):
         long = self.folder / "long.txt"
         for word in ("x" * 16383, "\u3316" * 5461):  # NFKC makes six letters of U+3316
             long.write_text(f"{word}\nhello world\n")
-            trained = run("train", long, "--max-line-bytes", 16383, "-s", 40, "-m", self.folder / "long.spm")
-            self.assertEqual((trained.returncode, b"skipped" in trained.stderr), (0, False), trained.stderr)
+            trained = run("train", long, "--max-line-bytes", 16383, "-s", 40,
+                          "-m", self.folder / "long.spm")
+            self.assertEqual((trained.returncode, b"skipped" in trained.stderr), (0, False),
+                             trained.stderr)
         refused = run("train", long, "--max-line-bytes", 16384, "-m", self.folder / "never.spm")
         self.assertEqual(refused.returncode, 2)
         self.assertIn(b"from 1 to 16383", refused.stderr)
@@ -80,18 +87,22 @@ class Vocab(unittest.TestCase):
         text, config = self.folder / "shared.txt", self.folder / "shared.yml"
         text.write_text("a b\n")
         with open(text, "rb") as opened:
-            answer = subprocess.run([PROGRAM, "inspect", self.model, "--encode", "-o", text], stdin=opened, capture_output=True)
+            answer = subprocess.run([PROGRAM, "inspect", self.model, "--encode", "-o", text],
+                                    stdin=opened, capture_output=True)
         self.assertEqual((answer.returncode, text.read_text()), (2, "a b\n"), answer.stderr)
         self.assertIn(b"is the input", answer.stderr)
         config.write_text("encode: true\n")
         answer = run("inspect", self.model, "--config", config, "-o", config, text=b"a\n")
-        self.assertEqual((answer.returncode, config.read_text()), (2, "encode: true\n"), answer.stderr)
+        self.assertEqual((answer.returncode, config.read_text()), (2, "encode: true\n"),
+                         answer.stderr)
         self.assertIn(b"is a configuration file", answer.stderr)
         with open(text, "rb") as opened:  # nothing is read from it
-            self.assertEqual(subprocess.run([PROGRAM, "inspect", self.model, "--pieces", "-o", text], stdin=opened).returncode, 0)
+            self.assertEqual(subprocess.run([PROGRAM, "inspect", self.model,
+                                             "--pieces", "-o", text], stdin=opened).returncode, 0)
 
     def test_a_closed_output_is_an_error(self):
-        answer = subprocess.run(f"{PROGRAM} inspect {self.model} --pieces >&-", shell=True, capture_output=True)
+        answer = subprocess.run(['"$0" inspect "$1" --pieces >&-', PROGRAM, self.model],
+                                shell=True, capture_output=True)
         self.assertEqual(answer.returncode, 1)
         self.assertIn(b"standard output", answer.stderr)
 
@@ -117,12 +128,19 @@ class Vocab(unittest.TestCase):
         empty.write_bytes(b"")
         foreign.write_bytes(self.model.read_bytes()[:1000])
         out = self.folder / "never.spm"
-        cases = [([], 2), (["learn"], 2), (["train"], 2), (["train", "--model", out], 2), (["train", self.model], 2),
-                 (["train", "/nonexistent", "--model", out], 2), (["train", self.folder, "--model", out], 2),
-                 (["train", empty, "--model", out], 3), (["train", self.folder / "test.en", "--model", "/nonexistent/x"], 2),
-                 (["train", empty, "--sise", 5], 2), (["inspect"], 2), (["inspect", "/nonexistent"], 2),
-                 (["inspect", foreign], 3), (["inspect", empty], 3), (["inspect", self.model, "--encode", "--pieces"], 2),
-                 (["inspect", self.model, "--ids"], 2), (["inspect", self.model, "--pieces", "-i", "x"], 2), (["inspect", self.model, "--decode", "--ids"], 3)]
+        cases = [([], 2), (["learn"], 2), (["train"], 2), (["train", "--model", out], 2),
+                 (["train", self.model], 2),
+                 (["train", "/nonexistent", "--model", out], 2),
+                 (["train", self.folder, "--model", out], 2),
+                 (["train", empty, "--model", out], 3),
+                 (["train", self.folder / "test.en", "--model", "/nonexistent/x"], 2),
+                 (["train", empty, "--sise", 5], 2), (["inspect"], 2),
+                 (["inspect", "/nonexistent"], 2),
+                 (["inspect", foreign], 3), (["inspect", empty], 3),
+                 (["inspect", self.model, "--encode", "--pieces"], 2),
+                 (["inspect", self.model, "--ids"], 2),
+                 (["inspect", self.model, "--pieces", "-i", "x"], 2),
+                 (["inspect", self.model, "--decode", "--ids"], 3)]
         for arguments, status in cases:
             answer = run(*arguments, text=b"12 x3\n")
             self.assertEqual(answer.returncode, status, (arguments, answer.stderr))

@@ -20,24 +20,25 @@ SECONDS = 120
 
 # Another value for each option than the first run has. REFUSED: one reason for each group.
 SHAPE = {
-    "type": "gnmt", "context-sentences": "1", "context-aware": True, "enc-cell": "sru", "dec-cell": "sru", "reset": "after",
+    "type": "gnmt", "context-sentences": "1", "context-aware": True, "enc-cell": "sru",
+    "dec-cell": "sru", "reset": "after",
     "activation": "identity", "forget-gate": "paper", "input-gate": "complement", "input": "x",
     "positions": "7", "state-heads": "2", "state-width": "8", "bias": True, "convolution": "3",
-    "groups": "2", "rearrange": True,
-    "dense-first-decoder-layer": True, "dim-emb": "12",
-    "dim-rnn": "12", "dim-enc-upper": "6", "attention-projections": True,
-    "upper-context": False, "enc-depth": "3", "dec-depth": "3", "layer-normalization": False,
-    "attention": "dot", "heads": "2", "alignment-head": "1", "dim-attention": "6", "attention-query": "first-layer",
+    "groups": "2", "rearrange": True, "dense-first-decoder-layer": True, "dim-emb": "12",
+    "dim-rnn": "12", "dim-enc-upper": "6", "attention-projections": True, "upper-context": False,
+    "enc-depth": "3", "dec-depth": "3", "layer-normalization": False, "attention": "dot",
+    "heads": "2", "alignment-head": "1", "dim-attention": "6", "attention-query": "first-layer",
     "tied-embeddings": False, "tied-embeddings-src": True, "tied-embeddings-all": True,
     "encoder-mixer": "attention", "encoder-directions": "joined", "encoder-heads": "4",
-    "encoder-positions": "none", "gate-branch": "silu", "unit-projection": False, "feed-forward": "relu",
-    "decoder-feed-forward": "none", "feed-forward-width": "9", "embedding-scale": "none",
-    "lm-output": "tanh",
+    "encoder-positions": "none", "gate-branch": "silu", "unit-projection": False,
+    "feed-forward": "relu", "decoder-feed-forward": "none", "feed-forward-width": "9",
+    "embedding-scale": "none", "lm-output": "tanh",
     "tagging-network": "basic", "crf": True, "dim-char-emb": "9", "dim-char-rnn": "9",
 }
 INITIALIZATION = {"init": "uniform", "init-scale": "0.5", "gate-init": "none", "gate-bias": "1",
                   "gate-steps": "9"}
-VOCABULARY = {"dim-vocabs": "90", "vocab-type": "words", "joint-vocab": False, "sentencepiece-max-lines": "1000",
+VOCABULARY = {"dim-vocabs": "90", "vocab-type": "words", "joint-vocab": False,
+              "sentencepiece-max-lines": "1000",
               "word-min-count": "3", "word-column": "1", "tag-column": "3"}
 HOLD_OUT = {"valid-lines": "9", "seed": "7"}
 REFUSED = {"shape": SHAPE, "initialization": INITIALIZATION, "vocabulary": VOCABULARY,
@@ -129,7 +130,8 @@ class Roles(unittest.TestCase):
 
     def test_every_option_has_a_role(self):
         dump = self.train("none", ["--dump-config", "full"]).stdout
-        options = set(re.findall(r"^(?:# )?([a-z][a-z0-9-]*):", dump, re.M))  # what is chosen unless it is set is a comment
+        # what is chosen unless it is set is a comment
+        options = set(re.findall(r"^(?:# )?([a-z][a-z0-9-]*):", dump, re.M))
         lists = list(REFUSED.values())
         lists += [PROCEDURE, COMPUTE, LOCATION, LOCATION_ELSEWHERE, FILES, TASK, GPU]
         named = [name for names in lists for name in names]
@@ -144,7 +146,8 @@ class Roles(unittest.TestCase):
                 with self.subTest(option=name):
                     done = self.resume({name: value})
                     self.assertEqual(done.returncode, 2, done.stderr)
-                    told = re.findall(rf"cannot go on[^\n]*\b{name} [^\n]*\(([^()]*)\)", done.stderr)
+                    told = re.findall(rf"cannot go on[^\n]*\b{name} [^\n]*\(([^()]*)\)",
+                                      done.stderr)
                     self.assertEqual(len(told), 1, done.stderr)
                     reasons.setdefault(told[0], set()).add(group)
                     self.assertEqual(reasons[told[0]], {group}, "a reason of two groups")
@@ -178,8 +181,9 @@ class Roles(unittest.TestCase):
         chosen = [name for name in FIRST if name not in ("cpu-threads", "products", "valid-metrics",
                                                          "after")]
         self.assertEqual(self.overridden(self.resume({}, without=chosen)), [])
-        self.assertEqual(self.overridden(self.resume({"vocabs": str(self.home / "first/vocab.spm")})),
-                         [])
+        self.assertEqual(
+            self.overridden(self.resume({"vocabs": str(self.home / "first/vocab.spm")})),
+            [])
 
 
 if __name__ == "__main__":

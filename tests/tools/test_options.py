@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""One list of options everywhere: --help, the manual pages, --dump-config, shell completion, the documents and the shipped settings name the same ones.
+"""One list of options everywhere: --help, the manual pages, --dump-config, shell completion, the
+documents and the shipped settings name the same ones.
 
 Usage: test_options.py FOLDER_OF_THE_PROGRAMS
 """
@@ -19,11 +20,14 @@ RUN_ONLY = {"model", "no-reload"}
 SPREAD = {"noise", "src", "tgt", "unit", "dropout", "after-epochs", "after-batches"}
 # Options of other programs that the documents mention.
 FOREIGN = {"emulated",  # of scripts/bench/gpu_check.sh
-           "beam", "width", "vocabulary", "sentences", "steps", "layers", "totals",  # of step_counts
-           "preset", "build", "install", "prefix", "test-dir", "target", "gtest", "no-install-recommends", "tool", "stat", "help", "version", "cflags", "libs",
-           "allow-run-as-root", "oversubscribe", "host", "mca", "mpi", "bind-to", "gpu-bind",  # of mpirun and srun
+           "beam", "width", "vocabulary", "sentences", "steps", "layers",
+           "totals",  # of step_counts
+           "preset", "build", "install", "prefix", "test-dir", "target", "gtest",
+           "no-install-recommends", "tool", "stat", "help", "version", "cflags", "libs",
+           "allow-run-as-root", "oversubscribe", "host", "mca", "mpi", "bind-to",
+           "gpu-bind",  # of mpirun and srun
            "read-only", "cap-drop",  # of podman
-           "vary", "no-diffoscope"}  # of reprotest
+                        "vary", "no-diffoscope"}  # of reprotest
 
 
 def run(program, *arguments):
@@ -47,7 +51,8 @@ def defined(help_text):
 def script_options():
     """Every option that a script of the project names, its own or another program's."""
     scripts = [path for path in (ROOT / "scripts").rglob("*") if path.suffix in (".py", ".sh")]
-    return {name for path in scripts for name in re.findall(OPTION, path.read_text(encoding="utf-8"))}
+    return {name for path in scripts
+            for name in re.findall(OPTION, path.read_text(encoding="utf-8"))}
 
 
 def completions(program, *words):
@@ -56,7 +61,8 @@ def completions(program, *words):
     ask = (f'COMP_WORDS=({program} "$@") COMP_CWORD=$#\n'
            f'$(complete -p {program} | grep -o "[-]F [^ ]*" | cut -c 4-)\n'
            'printf "%s\\n" "${COMPREPLY[@]}"')
-    done = subprocess.run(["bash", "-c", f"{script}\n{ask}", "bash", *words], capture_output=True, text=True)
+    done = subprocess.run(["bash", "-c", f"{script}\n{ask}", "bash", *words],
+                          capture_output=True, text=True)
     assert done.stderr == "", done.stderr
     return done.stdout.split()
 
@@ -80,23 +86,27 @@ class Completion(unittest.TestCase):
                 script = run(program, f"--completion={shell}")
                 self.assertEqual(run(program, "--completion", shell), script)
                 self.assertIn(program.name, script)
-            checked = subprocess.run(["bash", "-n"], input=run(program, "--completion=bash"), capture_output=True, text=True)
+            checked = subprocess.run(["bash", "-n"], input=run(program, "--completion=bash"),
+                                     capture_output=True, text=True)
             self.assertEqual((checked.returncode, checked.stderr), (0, ""), program)
             for words in (["--completion=fish"], ["--completion", "fish"], ["--completion"]):
                 refused = subprocess.run([program, *words], capture_output=True, text=True)
-                self.assertEqual((refused.returncode, refused.stdout, refused.stderr.count("\n")), (2, "", 1), (program, words, refused.stderr))
+                self.assertEqual((refused.returncode, refused.stdout, refused.stderr.count("\n")),
+                                 (2, "", 1), (program, words, refused.stderr))
                 self.assertRegex(refused.stderr, r"error: --completion: .*bash.*zsh", program)
 
     def test_a_job_has_the_script_of_its_program(self):
         for job in ("train", "inspect"):
             for words in (["--completion=bash"], ["--completion", "bash"]):
-                self.assertEqual(run(PROGRAMS / "nmt-vocab", job, *words), run(PROGRAMS / "nmt-vocab", "--completion=bash"))
+                self.assertEqual(run(PROGRAMS / "nmt-vocab", job, *words),
+                                 run(PROGRAMS / "nmt-vocab", "--completion=bash"))
 
     def test_vocabularies_are_files(self):
         script = run(PROGRAMS / "nmt-vocab", "--completion=zsh")
         for name in ("--model", "-m"):
             lines = re.findall(rf"(?m)^  '\*{name}\[.*$", script)
-            self.assertEqual([line.split("]")[1] for line in lines], [":value:_files' \\"] * 2, lines)
+            self.assertEqual([line.split("]")[1] for line in lines],
+                             [":value:_files' \\"] * 2, lines)
 
     def test_zsh(self):
         script = run(PROGRAMS / "nmt-vocab", "--completion=zsh")
@@ -111,7 +121,8 @@ class Options(unittest.TestCase):
     def setUpClass(cls):
         cls.help = {path.name: run(path, "--help") for path in programs()}
         cls.folder = tempfile.TemporaryDirectory()
-        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", cls.folder.name], check=True, capture_output=True)
+        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", cls.folder.name],
+                       check=True, capture_output=True)
         cls.corpus = [f"{cls.folder.name}/train.en", f"{cls.folder.name}/train.de"]
         assert cls.help, f"no programs in {PROGRAMS}"
 
@@ -124,14 +135,16 @@ class Options(unittest.TestCase):
         if not pages.is_dir():
             self.skipTest("no manual pages: help2man is not installed")
         for name, text in self.help.items():
-            page = (pages / f"{name}.1").read_text(encoding="utf-8").replace("\\-", "-").replace("\\fB", "").replace("\\fR", "")
+            page = (pages / f"{name}.1").read_text(encoding="utf-8").replace("\\-", "-").replace(
+                "\\fB", "").replace("\\fR", "")
             self.assertLessEqual(defined(text), set(re.findall(OPTION, page)), name)
             self.assertRegex(page, rf"\.SH NAME\n{name} - \w", name)
 
     def test_dump_config(self):
         """What is dumped is in --help."""
         for name, arguments in (("nmt-translate", ()), ("nmt-train", self.corpus)):
-            dumped = set(re.findall(r"(?m)^([a-z0-9-]+):", run(PROGRAMS / name, "--dump-config", "full", *arguments)))
+            dumped = set(re.findall(r"(?m)^([a-z0-9-]+):",
+                                    run(PROGRAMS / name, "--dump-config", "full", *arguments)))
             self.assertTrue(dumped, name)
             self.assertLessEqual(dumped, defined(self.help[name]), name)
 
@@ -156,12 +169,13 @@ class Options(unittest.TestCase):
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 for name in re.findall(OPTION, line):
-                    self.assertTrue(name in known, f"{path.name}:{number}: --{name} is no option of any program")
+                    self.assertTrue(name in known,
+                                    f"{path.name}:{number}: --{name} is no option of any program")
 
     @unittest.skipUnless((PROGRAMS / "nmt-serve").exists(), "nmt-serve is not built")
     def test_reference_is_current(self):
-        done = subprocess.run([sys.executable, ROOT / "scripts/dev/make_option_reference.py", PROGRAMS, "--check"],
-                              capture_output=True, text=True)
+        done = subprocess.run([sys.executable, ROOT / "scripts/dev/make_option_reference.py",
+                               PROGRAMS, "--check"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 
 

@@ -1,4 +1,5 @@
-"""The worked examples of the units in tests/nn are what their numpy program prints. Skipped where there is no numpy."""
+"""The worked examples of the units in tests/nn are what their numpy program prints. Skipped where
+there is no numpy."""
 
 import pathlib
 import re
@@ -20,7 +21,8 @@ def main():
     except ImportError:
         print("skipped: no numpy")
         return 77
-    now = subprocess.run([sys.executable, NN / "unit_examples.py"], check=True, capture_output=True, text=True).stdout
+    now = subprocess.run([sys.executable, NN / "unit_examples.py"], check=True, capture_output=True,
+                         text=True).stdout
     printed, kept = numbers(now), numbers((NN / "unit_examples.inc").read_text())
     assert printed and len(printed) == len(kept), (len(printed), len(kept))
     for (unit, values), (kept_unit, kept_values) in zip(printed, kept):

@@ -1,7 +1,7 @@
 #include "train/optimization/accumulator.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "model/model.h"
 
 #include <cmath>

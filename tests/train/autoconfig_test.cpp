@@ -38,6 +38,16 @@ TEST(AutoConfig, ThirtyThousandCaptions) {
   EXPECT_NO_THROW(Schedule{train});
 }
 
+TEST(AutoConfig, AnEpochOfFewPairsPerBatchHasMoreUpdates) {
+  ModelSpec model;
+  DataSpec data;
+  data.mini_batch = 20;
+  TrainSpec train;
+  train.optimizer_delay = 2;
+  choose({28'000, 2'100'000}, model, data, train);
+  EXPECT_EQ(train.valid_freq, "700u");  // 28,000 pairs by 40
+}
+
 TEST(AutoConfig, CheckpointsComeWithoutValidationsToo) {
   for (const auto& [valid, save, expected] : {std::tuple{"", "", "430u"},
                                               {"7u", "", "7u"},

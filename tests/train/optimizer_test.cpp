@@ -1,7 +1,7 @@
 #include "train/optimization/optimizer.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <cmath>
 #include <functional>

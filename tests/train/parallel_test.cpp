@@ -108,7 +108,7 @@ class ThreadRank : public Communicator {
 /// A rank's share of seven fixed batches of 5 pairs, over and over.
 class SharedBatches : public BatchSource {
  public:
-  explicit SharedBatches(const Share& share) : share_(share) {
+  explicit SharedBatches(const RankSlice& share) : share_(share) {
     Rng rng(5);
     for (int b = 0; b < 7; ++b) {
       std::vector<Ids> sides[2];
@@ -133,7 +133,7 @@ class SharedBatches : public BatchSource {
   std::function<void(std::int64_t)> on_next;
 
  private:
-  Share share_;
+  RankSlice share_;
   std::vector<Batch> batches_;
   Batch batch_;
   std::int64_t given_ = 0;

@@ -39,6 +39,35 @@ TEST(StopRules, TheFirstRuleThatHoldsIsNamed) {
   EXPECT_EQ(why(120), "epoch 10 of 10 (after)");
 }
 
+TEST(StopRules, PartsOfEpochsAreTold) {
+  TrainingState state;
+  const auto why = [&](const char* after, double epochs) {
+    state.progress.epochs = epochs;
+    return finished({}, parse_periods(after, "after"), state, 0);
+  };
+  EXPECT_EQ(why("0.5e", 0.5012345), "epoch 0.5012 of 0.5 (after)");
+  EXPECT_EQ(why("1.5e", 1.5), "epoch 1.5 of 1.5 (after)");
+  EXPECT_EQ(why("20000e", 20000.02), "epoch 20000 of 20000 (after)");
+  state.progress.labels = 16110;  // 16.1 times 1000 is not a whole number in floating point
+  EXPECT_EQ(why("16.1Kt", 0), "target label 16110 of 16100 (after)");
+}
+
+TEST(StopRules, TheNearestRuleTellsHowFarATrainingIs) {
+  TrainSpec spec;
+  spec.max_minutes = 0;
+  const std::vector<Period> after = parse_periods("10e,100u", "after");
+  TrainingState state;
+  state.progress = {40, 5, 1000};
+  EXPECT_DOUBLE_EQ(share_done(spec, after, state, 30), 0.5);
+  // 20 updates and one epoch in 10 s.
+  EXPECT_DOUBLE_EQ(*seconds_left(spec, after, {{20, 4, 0}, 10}, state.progress, 30), 30);
+  EXPECT_FALSE(seconds_left(spec, {}, {{20, 4, 0}, 10}, state.progress, 30));
+  spec.max_minutes = 1;
+  state.validation_seconds = 15;
+  EXPECT_DOUBLE_EQ(share_done(spec, after, state, 30), 0.75);
+  EXPECT_DOUBLE_EQ(*seconds_left(spec, after, {{20, 4, 0}, 10}, state.progress, 42), 18);
+}
+
 TEST(StopRules, ZeroIsNoRule) {
   TrainSpec spec;
   spec.early_stopping = 0;

@@ -36,7 +36,8 @@ class DirectoriesTest(TrainingCase):
         process.stderr.close()
         self.assertEqual(process.wait(), 0)
         # What is asked for on standard output ends with its reader.
-        dump = subprocess.Popen([BIN / "nmt-train", self.en, self.de, *SMALL, "--model", self.dir / "dump", "--dump-config", "full"],
+        dump = subprocess.Popen([BIN / "nmt-train", self.en, self.de, *SMALL,
+                                 "--model", self.dir / "dump", "--dump-config", "full"],
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         dump.stdout.close()
         self.assertEqual(dump.wait(), -signal.SIGPIPE)
@@ -48,14 +49,15 @@ class DirectoriesTest(TrainingCase):
     def test_a_text_without_usable_pairs_leaves_the_old_model(self):
         self.train("m", "--after", "10u")
         before = weights(self.dir / "m")
-        done = run(self.en, self.de, *SMALL, "--model", self.dir / "m", "--max-length", "1", "--vocabs", self.dir / "m" / "vocab.spm",
-                   "--no-reload", status=3)
+        done = run(self.en, self.de, *SMALL, "--model", self.dir / "m", "--max-length", "1",
+                   "--vocabs", self.dir / "m" / "vocab.spm", "--no-reload", status=3)
         self.assertIn("none of the", done.stderr)
         self.assertEqual(weights(self.dir / "m"), before)
 
     def test_a_text_without_usable_pairs_leaves_no_directory(self):
         self.train("m", "--after", "1u")
-        done = run(self.en, self.de, *SMALL, "--model", self.dir / "none", "--max-length", "1", "--vocabs", self.dir / "m" / "vocab.spm", status=3)
+        done = run(self.en, self.de, *SMALL, "--model", self.dir / "none", "--max-length", "1",
+                   "--vocabs", self.dir / "m" / "vocab.spm", status=3)
         self.assertIn("none of the", done.stderr)
         self.assertFalse((self.dir / "none").exists())
 
@@ -63,26 +65,31 @@ class DirectoriesTest(TrainingCase):
         process = self.start("m", "--after", "100000u", "--save-freq", "100u")
         self.wait_for(process, "update 10 ")
         (self.dir / "m").rename(self.dir / "moved")
-        self.assertRegex(process.stderr.read(), "error: .*m.*(was moved or removed during the training|No such file or directory)")
+        self.assertRegex(process.stderr.read(), "error: .*m.*(was moved or removed during the "
+                                                "training|No such file or directory)")
         self.assertEqual(process.wait(), 1)
         process.stderr.close()
         self.assertFalse((self.dir / "m").exists())
         self.train("moved", "--after", "20u")
 
     def test_a_model_that_takes_the_path_of_a_moved_one_stays(self):
-        process = self.start("m", "--after", "20000u", "--save-freq", "300u", "--valid-freq", "300u", "--seed", "2")
+        process = self.start("m", "--after", "20000u", "--save-freq", "300u",
+                             "--valid-freq", "300u", "--seed", "2")
         self.wait_for(process, "update 10 ")
         (self.dir / "m").rename(self.dir / "moved")
         self.train("m", "--after", "10u")
         before = {path: path.read_bytes() for path in (self.dir / "m").rglob("*") if path.is_file()}
-        self.assertIn("m was moved or removed during the training: another directory has its path", process.stderr.read())
+        self.assertIn("m was moved or removed during the training: another directory has its path",
+                      process.stderr.read())
         self.assertEqual(process.wait(), 1)
         process.stderr.close()
-        self.assertEqual({path: path.read_bytes() for path in (self.dir / "m").rglob("*") if path.is_file()}, before)
+        self.assertEqual({path: path.read_bytes()
+                          for path in (self.dir / "m").rglob("*") if path.is_file()}, before)
 
     def test_a_model_made_meanwhile_stays(self):
         long = make_corpus(self.dir_in("long"), 5000)
-        slow = subprocess.Popen([BIN / "nmt-train", *long, *SMALL, "--model", self.dir / "m", "--after", "10u"], stderr=subprocess.PIPE,
+        slow = subprocess.Popen([BIN / "nmt-train", *long, *SMALL, "--model", self.dir / "m",
+                                 "--after", "10u"], stderr=subprocess.PIPE,
                                 stdout=subprocess.DEVNULL, text=True)
         self.wait_for(slow, "training text")
         slow.send_signal(signal.SIGSTOP)  # before it has a vocabulary
@@ -96,18 +103,23 @@ class DirectoriesTest(TrainingCase):
 
     def test_standard_descriptors_may_be_closed(self):
         command = [BIN / "nmt-train", self.en, self.de, *SMALL, "--after", "10u", "--model"]
-        subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command, self.dir / "m"], check=True)
+        subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command, self.dir / "m"],
+                       check=True)
         for line in (self.dir / "m" / "train.jsonl").read_text(encoding="utf-8").splitlines():
             self.assertTrue(line.startswith("{"), line)
         out = self.dir / "out"
-        subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", BIN / "nmt-translate", "-m", self.dir / "m", "-i", self.en, "-o", out], check=True)
-        self.assertEqual(out.read_text(), run("-m", self.dir / "m", "-i", self.en, tool="nmt-translate").stdout)
+        subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", BIN / "nmt-translate",
+                        "-m", self.dir / "m", "-i", self.en, "-o", out], check=True)
+        self.assertEqual(out.read_text(),
+                         run("-m", self.dir / "m", "-i", self.en, tool="nmt-translate").stdout)
 
     def test_names_that_are_not_utf8(self):
         name = os.fsencode(self.dir) + b"/\xff.en"
         shutil.copy(self.en, name)
-        for words, option in (((name, self.de, "-m", self.dir / "m"), "train-sets"), ((self.en, self.de, "-m", name + b"m"), "model")):
-            done = subprocess.run([BIN / "nmt-train", *words, *SMALL, "--after", "1u"], capture_output=True)
+        for words, option in (((name, self.de, "-m", self.dir / "m"), "train-sets"),
+                              ((self.en, self.de, "-m", name + b"m"), "model")):
+            done = subprocess.run([BIN / "nmt-train", *words, *SMALL, "--after", "1u"],
+                                  capture_output=True)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(f"error: {option}: ".encode(), done.stderr.splitlines()[-1])
             self.assertIn(b"is not UTF-8", done.stderr.splitlines()[-1])
@@ -136,15 +148,18 @@ class DirectoriesTest(TrainingCase):
         shutil.copytree(model, copy)  # follows links
         self.assertFalse((copy / "latest").is_symlink())
         self.train("copy", "--after", "40u", "--save-freq", "10u", "--keep-last", "9")
-        self.assertEqual(sorted(path.name for path in (copy / "checkpoints").iterdir()), sorted([*there, "40"]))
+        self.assertEqual(sorted(path.name for path in (copy / "checkpoints").iterdir()),
+                         sorted([*there, "40"]))
         self.train("m", "--after", "40u", "--save-freq", "10u", "--keep-last", "9")
         self.assertEqual(weights(model), weights(copy))
         (copy / "latest").unlink()
         self.train("copy", "--after", "50u", "--save-freq", "10u", "--keep-last", "9")
-        self.assertLessEqual({*there, "40", "50"}, {path.name for path in (copy / "checkpoints").iterdir()})
+        self.assertLessEqual({*there, "40", "50"},
+                             {path.name for path in (copy / "checkpoints").iterdir()})
         (copy / "config.json").unlink()
         done = self.train("copy", "--after", "60u", status=3)
-        self.assertIn("has checkpoints but no config.json; restore it, or start anew with no-reload or another model", done.stderr)
+        self.assertIn("has checkpoints but no config.json; restore it, or start anew with "
+                      "no-reload or another model", done.stderr)
         self.assertTrue((copy / "checkpoints" / "50").exists())
         self.train("copy", "--after", "10u", "--no-reload")
 
@@ -157,10 +172,13 @@ class DirectoriesTest(TrainingCase):
         self.assertIn("checkpoint 10 is intact", done.stderr)
         manifest = model / "checkpoints" / "20" / "manifest.json"
         also = f" and {model}/best" if os.readlink(model / "best") == "checkpoints/20" else ""
-        for damage, said in ((lambda: os.truncate(manifest, 100), "it ends after 100 bytes"), (lambda: os.truncate(manifest, 0), "is empty"), (manifest.unlink, "is missing")):
+        for damage, said in ((lambda: os.truncate(manifest, 100), "it ends after 100 bytes"),
+                             (lambda: os.truncate(manifest, 0), "is empty"),
+                             (manifest.unlink, "is missing")):
             damage()
             done = self.train("m", "--after", "30u", status=3)
-            self.assertIn(f"{said}; checkpoint 10 is intact: remove {model}/checkpoints/20 and {model}/latest{also},", done.stderr)
+            self.assertIn(f"{said}; checkpoint 10 is intact: remove {model}/checkpoints/20 and "
+                          f"{model}/latest{also},", done.stderr)
         shutil.rmtree(model / "checkpoints" / "20")  # as the message says
         (model / "latest").unlink()
         if also:
@@ -172,11 +190,13 @@ class DirectoriesTest(TrainingCase):
         self.train("m", "--after", "10u")
         os.chmod(self.dir, 0o755)
         user = ["setpriv", "--reuid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
-        if subprocess.run([*user, BIN / "nmt-train", "--version"], capture_output=True).returncode != 0:
+        if subprocess.run([*user, BIN / "nmt-train", "--version"],
+                          capture_output=True).returncode != 0:
             self.skipTest("the programs are in a private folder, and root can write everywhere")
         for folder in (self.dir / "m", self.dir / "m" / "checkpoints"):
             os.chmod(folder, 0o555)
-            command = [*user, BIN / "nmt-train", self.en, self.de, "--model", self.dir / "m", *SMALL, "--after", "20u"]
+            command = [*user, BIN / "nmt-train", self.en, self.de, "--model", self.dir / "m",
+                       *SMALL, "--after", "20u"]
             done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
             os.chmod(folder, 0o755)
             self.assertEqual(done.returncode, 2, done.stderr)
@@ -184,10 +204,12 @@ class DirectoriesTest(TrainingCase):
             self.assertNotIn("update 1", done.stderr)
         new = self.dir / "m" / "a" / "b"
         os.chmod(self.dir / "m", 0o555)
-        done = subprocess.run([*user, BIN / "nmt-train", self.en, self.de, "--model", new, *SMALL], capture_output=True, text=True)
+        done = subprocess.run([*user, BIN / "nmt-train", self.en, self.de, "--model", new, *SMALL],
+                              capture_output=True, text=True)
         os.chmod(self.dir / "m", 0o755)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn(f"error: model: {new} cannot be created in {self.dir / 'm'}: Permission denied", done.stderr)
+        self.assertIn(f"error: model: {new} cannot be created in {self.dir / 'm'}: "
+                      "Permission denied", done.stderr)
         self.assertNotIn("vocabulary", done.stderr)
 
     def test_starting_anew_and_foreign_folders(self):

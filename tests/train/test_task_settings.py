@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Settings of nmt-train in every task: what it chooses and dumps, what has no effect, and the text that they belong to.
-Usage: test_task_settings.py BIN_DIR [test names]"""
+"""Settings of nmt-train in every task: what it chooses and dumps, what has no effect, and the text
+that they belong to. Usage: test_task_settings.py BIN_DIR [test names]"""
 import random
 import re
 import unittest
@@ -14,25 +14,33 @@ class TaskSettingsTest(TrainingCase):
     def setUp(self):
         super().setUp()
         rng = random.Random(3)
-        words = [[rng.choice(("bana", "cono", "dudu", "12", "7")) for _ in range(rng.randint(2, 8))] for _ in range(200)]
+        words = [[rng.choice(("bana", "cono", "dudu", "12", "7")) for _ in range(rng.randint(2, 8))]
+                 for _ in range(200)]
         tags = self.dir / "tags"
-        tags.write_text("".join("".join(f"{w} {'N' if w.isdigit() else 'W'}\n" for w in s) + "\n" for s in words), encoding="utf-8")
+        tags.write_text("".join("".join(f"{w} {'N' if w.isdigit() else 'W'}\n" for w in s) + "\n"
+                                for s in words), encoding="utf-8")
         texts = self.dir / "texts"
-        texts.write_text("".join(f"{'number' if s[0].isdigit() else 'word'}\t{' '.join(s)}\n" for s in words), encoding="utf-8")
+        texts.write_text("".join(f"{'number' if s[0].isdigit() else 'word'}\t{' '.join(s)}\n"
+                                 for s in words), encoding="utf-8")
         self.tasks = {"translation": [self.en, self.de, "--dim-vocabs", "200"],
-                      "language-model": ["--task", "language-model", self.en, "--dim-vocabs", "200", "--bptt", "8"],
+                      "language-model": ["--task", "language-model", self.en, "--dim-vocabs", "200",
+                                         "--bptt", "8"],
                       "tagging": ["--task", "tagging", tags],
-                      "classification": ["--task", "classification", texts, "--vocab-type", "words", "--dim-vocabs", "100"]}
+                      "classification": ["--task", "classification", texts, "--vocab-type", "words",
+                                         "--dim-vocabs", "100"]}
 
     def train_task(self, task, name, *more, status=0):
-        return run(*self.tasks[task], "--model", self.dir / f"{task} {name}", *COMMON, *more, status=status)
+        return run(*self.tasks[task], "--model", self.dir / f"{task} {name}", *COMMON, *more,
+                   status=status)
 
     def test_checkpoints_come_without_validations_too(self):
         for task in self.tasks:
             with self.subTest(task=task):
                 done = self.train_task(task, "m", "--valid-freq", "0", "--after", "1u")
-                self.assertRegex(done.stderr, "save-freq: " + ("100u" if task == "translation" else "1e") + r" \(chosen: ")
-                done = self.train_task(task, "m", "--valid-freq", "0", "--save-freq", "0", "--after", "2u")
+                self.assertRegex(done.stderr, "save-freq: " + ("100u" if task == "translation"
+                                                               else "1e") + r" \(chosen: ")
+                done = self.train_task(task, "m", "--valid-freq", "0", "--save-freq", "0",
+                                       "--after", "2u")
                 self.assertRegex(done.stderr, r"override save-freq: \S+ -> 0\n")
 
     def test_max_length_is_nothing_to_a_language_model(self):
@@ -41,47 +49,85 @@ class TaskSettingsTest(TrainingCase):
         for length in ("50", "80"):
             done = self.train_task("language-model", length, *lm, "--max-length", length)
             self.assertIn("positions: 1 (chosen: windows continue a text)\n", done.stderr)
-            config = (self.dir / f"language-model {length}" / "config.json").read_text(encoding="utf-8")
+            config = (self.dir / f"language-model {length}"
+                      / "config.json").read_text(encoding="utf-8")
             configs.append(config)
         self.assertEqual(*configs)
-        done = self.train_task("language-model", "80", *lm[:2], "--bptt", "9", "--positions", "0", "--after", "4u")  # as it is there
+        # as it is there
+        done = self.train_task("language-model", "80", *lm[:2], "--bptt", "9", "--positions", "0",
+                               "--after", "4u")
         self.assertRegex(done.stderr, r"override bptt: 8 -> 9\n")
 
     def test_what_has_no_effect_is_told(self):
         """Arguments, and the options that are named with their reasons."""
         none = ["--valid-freq", "0", "--save-freq", "9u"]
         decay = ["--lr-decay", "0.5"]
-        table = [("translation", [*none, "--early-stopping", "3"], "early-stopping (valid-freq is 0)"),
-                 ("translation", [*none, "--early-stopping", "0", "--keep-best", "0"], ""),
-                 ("translation", [*none, *decay], "lr-decay (valid-freq is 0)"),
-                 ("translation", [*none, *decay, "--lr-decay-strategy", "epoch"], ""),
-                 ("translation", [*none, *decay, "--lr-decay-start", "4", "3"], "lr-decay (valid-freq is 0), lr-decay-start (valid-freq is 0)"),
-                 ("translation", [*none, "--average-after", "2"], "average-after (valid-freq is 0)"),
-                 ("translation", [*none, "--keep-best", "3"], "keep-best (valid-freq is 0)"),
-                 ("translation", ["--keep-best", "3", "--early-stopping", "3", *decay], ""),
-                 ("translation", ["--schedule", "constant", "--lr-floor", "1e-5"], "lr-floor (schedule is constant and lr-decay is 0)"),
-                 ("translation", ["--schedule", "constant", "--lr-floor", "1e-5", *decay], ""),
-                 ("translation", ["--lr-floor", "1e-5"], ""),
-                 ("translation", [*decay, "--lr-decay-strategy", "epoch", "--lr-decay-start", "4", "3"],
-                  "lr-decay-start (its second number: lr-decay-strategy is epoch)"),
-                 ("translation", [*decay, "--lr-decay-strategy", "epoch", "--lr-decay-start", "4"], ""),
-                 ("translation", ["--workers", "2"], ""),
-                 ("language-model", ["--workers", "2"], "workers (task is language-model)"),
-                 ("tagging", ["--workers", "2"], "workers (task is tagging)"),
-                 ("classification", ["--workers", "2"], "workers (task is classification)"),
-                 ("tagging", ["--dim-char-emb", "8"], "")]
+        table = (
+            [("translation", [*none, "--early-stopping", "3"], "early-stopping (valid-freq is 0)"),
+             ("translation", [*none, "--early-stopping", "0", "--keep-best", "0"], ""),
+             ("translation", [*none, *decay], "lr-decay (valid-freq is 0)"),
+             ("translation", [*none, *decay, "--lr-decay-strategy", "epoch"], ""),
+             ("translation", [*none, *decay, "--lr-decay-start", "4", "3"],
+              "lr-decay (valid-freq is 0), lr-decay-start (valid-freq is 0)"),
+             ("translation", [*none, "--average-after", "2"], "average-after (valid-freq is 0)"),
+             ("translation", [*none, "--keep-best", "3"], "keep-best (valid-freq is 0)"),
+             ("translation", ["--keep-best", "3", "--early-stopping", "3", *decay], ""),
+             ("translation", ["--schedule", "constant", "--lr-floor", "1e-5"],
+              "lr-floor (schedule is constant and lr-decay is 0)"),
+             ("translation", ["--schedule", "constant", "--lr-floor", "1e-5", *decay], ""),
+             ("translation", ["--lr-floor", "1e-5"], ""),
+             ("translation", [*decay, "--lr-decay-strategy", "epoch", "--lr-decay-start", "4", "3"],
+              "lr-decay-start (its second number: lr-decay-strategy is epoch)"),
+             ("translation", [*decay, "--lr-decay-strategy", "epoch", "--lr-decay-start", "4"], ""),
+             ("translation", ["--workers", "2"], ""),
+             ("language-model", ["--workers", "2"], "workers (task is language-model)"),
+             ("tagging", ["--workers", "2"], "workers (task is tagging)"),
+             ("classification", ["--workers", "2"], "workers (task is classification)"),
+             ("tagging", ["--dim-char-emb", "8"], "")])
         for i, (task, more, said) in enumerate(table):
             with self.subTest(task=task, more=more):
-                told = re.findall(r"warning: options without effect: (.*)\n", self.train_task(task, str(i), *more, "--after", "1u").stderr)
+                told = re.findall(r"warning: options without effect: (.*)\n",
+                                  self.train_task(task, str(i), *more, "--after", "1u").stderr)
                 self.assertEqual(told, [said] if said else [])
-        done = self.train_task("tagging", "words", "--dim-char-rnn", "0", "--dim-char-emb", "8", "--after", "1u", status=2)
+        done = self.train_task("tagging", "words", "--dim-char-rnn", "0", "--dim-char-emb", "8",
+                               "--after", "1u", status=2)
         self.assertIn("options without effect: dim-char-emb (dim-char-rnn is 0)", done.stderr)
+
+    def test_what_early_stopping_precludes_is_told(self):
+        decay = ["--lr-decay", "0.5", "--lr-decay-start", "10", "11"]
+        average = ["--average-after", "3", "--early-stopping"]
+        for i, (more, said) in enumerate([
+                ([*average, "2"], "average-after 3 has no effect: early-stopping 2 comes first"),
+                ([*average, "3"], ""), ([*average, "0"], ""),
+                (decay, "lr-decay-start 11 has no effect: early-stopping 10 comes first"),
+                ([*decay, "--lr-decay-strategy", "epoch+stalled"], "")]):
+            with self.subTest(more=more):
+                done = self.train_task("translation", str(i), *more, "--after", "1u")
+                told = re.findall(r"warning: (.*has no effect: early-stopping.*)\n", done.stderr)
+                self.assertEqual(told, [said] if said else [])
+                dump = self.train_task("translation", str(i), *more, "--after", "1u",
+                                       "--dump-config", "minimal").stdout
+                self.assertIn(f"{more[0][2:]}: {more[1]}", dump)
 
     def test_a_shorthand_has_a_range(self):
         for more in ([], ["--noise-typos", "0.1"]):
-            done = self.train_task("translation", "n", "--noise", "0.8", *more, "--after", "1u", status=2)
+            done = self.train_task("translation", "n", "--noise", "0.8", *more,
+                                   "--after", "1u", status=2)
             self.assertIn("noise: '0.8' is not a number from 0 to 0.5", done.stderr)
         self.train_task("translation", "e", "--after-batches", "1")
+
+    def test_a_copy_of_the_vocabulary_resumes(self):
+        for task in ("classification", "language-model"):
+            with self.subTest(task=task):
+                self.train_task(task, "first", "--after", "1u")
+                learned = "vocab.spm" if task == "language-model" else "src.spm"
+                for i in range(2):
+                    copy = self.dir / f"{task} {i}.spm"
+                    copy.write_bytes((self.dir / f"{task} first" / learned).read_bytes())
+                    self.train_task(task, "m", "--vocabs", copy, "--after", f"{i + 1}u")
+        for i in range(2):  # which a tagger does not read
+            done = self.train_task("tagging", "m", "--vocabs", f"none {i}", "--after", f"{i + 1}u")
+            self.assertIn("options without effect: vocabs (task is tagging)", done.stderr)
 
     def test_a_dump_has_what_the_task_uses(self):
         for task in self.tasks:
@@ -96,7 +142,8 @@ class TaskSettingsTest(TrainingCase):
 
     def test_a_dump_has_no_unit_for_an_encoder_without_one(self):
         for extent in ("full", "minimal"):
-            dump = self.train_task("translation", "a", "--type", "block", "--unit", "gru", "--encoder-mixer", "attention", "--dump-config", extent).stdout
+            dump = self.train_task("translation", "a", "--type", "block", "--unit", "gru",
+                                   "--encoder-mixer", "attention", "--dump-config", extent).stdout
             path = self.dir / "dump.yml"
             path.write_text(dump, encoding="utf-8")
             done = run("-c", path, "--model", self.dir / f"{extent} b", "--after", "1u")
@@ -106,7 +153,8 @@ class TaskSettingsTest(TrainingCase):
     def test_text_hashes_of_version_0_2_0_are_known(self):
         """They read samples of files of more than 4 MiB."""
         text = self.dir / "large.en"
-        text.write_text("".join(f"a line of some text {i % 977} {i}\n" for i in range(180000)), encoding="utf-8")
+        text.write_text("".join(f"a line of some text {i % 977} {i}\n" for i in range(180000)),
+                        encoding="utf-8")
         data = text.read_bytes()
         self.assertGreater(len(data), 1 << 22)
         mask, prime, room = (1 << 64) - 1, 0x100000001B3, len(data) - 4096
@@ -116,10 +164,12 @@ class TaskSettingsTest(TrainingCase):
             for k in range(at, at + 4096, 8):
                 older = (older ^ int.from_bytes(data[k:k + 8], "little")) * prime & mask
                 older ^= older >> 32
-        lm = ["--task", "language-model", text, "--valid-sets", self.en, "--vocab-type", "words", "--dim-vocabs", "200", "--bptt", "8",
-              "--valid-freq", "1000u", "--save-freq", "1000u", "--model", self.dir / "large", *COMMON]
+        lm = ["--task", "language-model", text, "--valid-sets", self.en, "--vocab-type", "words",
+              "--dim-vocabs", "200", "--bptt", "8", "--valid-freq", "1000u", "--save-freq", "1000u",
+              "--model", self.dir / "large", *COMMON]
         run(*lm, "--after", "2u")
-        change_state(self.dir / "large", lambda state: state.update(corpus=f"{older:016x}" + state["corpus"][16:]))
+        change_state(self.dir / "large",
+                     lambda state: state.update(corpus=f"{older:016x}" + state["corpus"][16:]))
         done = run(*lm, "--after", "3u")
         self.assertNotIn("restarting the corpus", done.stderr)
         self.assertIn("resuming at update 2", done.stderr)

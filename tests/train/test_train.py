@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""nmt-train on text: it learns, validates as the other programs do, keeps development pairs apart, and names bad input.
-Usage: test_train.py BIN_DIR [test names]"""
+"""nmt-train on text: it learns, validates as the other programs do, keeps development pairs apart,
+and names bad input. Usage: test_train.py BIN_DIR [test names]"""
 import json
 import os
 import re
@@ -16,30 +16,38 @@ class TrainTest(TrainingCase):
     def test_validation_equals_the_programs(self):
         development = self.dir / "valid.en", self.dir / "valid.de"
         make_corpus(self.dir, 1000)
-        self.train("m", "--after", "160u", "--valid-freq", "80u", "--no-tied-embeddings-all", "--learn-rate", "0.01", "--lr-warmup", "20u", "--dim-emb", "48", "--dim-rnn", "48",
-                   "--mini-batch-words", "600", "--dropout", "0", "--valid-max-sentences", "0", "--valid-sets", *development)
+        self.train("m", "--after", "160u", "--valid-freq", "80u", "--no-tied-embeddings-all",
+                   "--learn-rate", "0.01", "--lr-warmup", "20u", "--dim-emb", "48",
+                   "--dim-rnn", "48", "--mini-batch-words", "600", "--dropout", "0",
+                   "--valid-max-sentences", "0", "--valid-sets", *development)
         told = events(self.dir / "m", "validation")[-1]
         hypotheses = self.dir / "hyp"
         run("-m", self.dir / "m", "-i", development[0], "-o", hypotheses, tool="nmt-translate")
         for metric in ("bleu", "chrf"):
-            score = run(development[1], "-i", hypotheses, "-m", metric, "-b", "-w", "10", tool="nmt-bleu").stdout
+            score = run(development[1], "-i", hypotheses, "-m", metric, "-b", "-w", "10",
+                        tool="nmt-bleu").stdout
             self.assertAlmostEqual(float(score), told[metric], places=9)
         self.assertGreater(told["chrf"], 10)
-        score = run("-m", self.dir / "m", "-t", *development, "--summary", "perplexity", tool="nmt-score").stdout
-        self.assertAlmostEqual(float(score.split()[-1]), told["perplexity"], delta=1e-3 * told["perplexity"])
+        score = run("-m", self.dir / "m", "-t", *development, "--summary", "perplexity",
+                    tool="nmt-score").stdout
+        self.assertAlmostEqual(float(score.split()[-1]), told["perplexity"],
+                               delta=1e-3 * told["perplexity"])
 
     def test_learns(self):
-        done = self.train("m", "--after", "150u", "--learn-rate", "0.01", "--dropout-emb", "0", "--dropout-rnn", "0", "--dropout-readout", "0")
+        done = self.train("m", "--after", "150u", "--learn-rate", "0.01", "--dropout-emb", "0",
+                          "--dropout-rnn", "0", "--dropout-readout", "0")
         first, last = (events(self.dir / "m", "display")[i]["perplexity"] for i in (0, -1))
         self.assertLess(last, first / 4)
         self.assertIn("nmt-translate -m", done.stdout + done.stderr)
 
     def test_nothing_but_two_files(self):
-        done = subprocess.run([BIN / "nmt-train", self.en, self.de, "--after", "12u"], cwd=self.dir, capture_output=True, text=True, timeout=300)
+        done = subprocess.run([BIN / "nmt-train", self.en, self.de, "--after", "12u"], cwd=self.dir,
+                              capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("dim-rnn: 128 (chosen: ", done.stderr)
         self.assertIn("unit: gru (chosen: ", done.stderr)
-        self.assertIn("tied-embeddings-all: true (chosen: one vocabulary for both sides)", done.stderr)
+        self.assertIn("tied-embeddings-all: true (chosen: one vocabulary for both sides)",
+                      done.stderr)
         self.assertTrue((self.dir / "model" / "best" / "model.safetensors").exists())
 
     def test_development_pairs_are_never_trained_on(self):
@@ -51,7 +59,8 @@ class TrainTest(TrainingCase):
         self.assertIn("override seed: 1234 -> 7", done.stderr)
         self.train("held", "--after", "10u")
         for more in (["--seed", "7"], ["--valid-lines", "20"]):
-            self.assertIn("it decides which pairs are held out", self.train("held", "--after", "12u", *more, status=2).stderr)
+            self.assertIn("it decides which pairs are held out",
+                          self.train("held", "--after", "12u", *more, status=2).stderr)
         self.train("held", "--after", "12u", *given)
         self.assertIn("not none", self.train("held", "--after", "14u", status=2).stderr)
 
@@ -60,40 +69,50 @@ class TrainTest(TrainingCase):
             with path.open("a", encoding="utf-8") as file:
                 file.write("word " * 1000 + "\n")
         done = self.train("m", "--after", "2u", "--valid-lines", "10")
-        self.assertRegex(done.stderr, r"joint vocabulary: 200 pieces from \d+ lines, 2 lines over 4096 bytes skipped")
+        self.assertRegex(done.stderr, r"joint vocabulary: 200 pieces from \d+ lines, "
+                                      r"2 lines over 4096 bytes skipped")
 
     def test_cropped_development_lines_are_told_once(self):
         sources, targets = self.dir / "long.en", self.dir / "long.de"
-        sources.write_text("one\ntwo\n" + "three " * 9 + "\nfour\n" + "five " * 20 + "\n", encoding="utf-8")
+        sources.write_text("one\ntwo\n" + "three " * 9 + "\nfour\n" + "five " * 20 + "\n",
+                           encoding="utf-8")
         targets.write_text("eins\nzwei\ndrei\nvier\nf\u00fcnf\n", encoding="utf-8")
         words = ["--vocab-type", "words", "--valid-max-length", "8", "--after", "20u"]
         done = self.train("m", *words, "--valid-sets", sources, targets)
         self.assertEqual([line for line in done.stderr.splitlines() if "8 tokens" in line],
-                         [f"warning: {sources}: 2 of 5 lines have more than 8 tokens, the first is line 3; "
+                         [f"warning: {sources}: 2 of 5 lines have more than 8 tokens, "
+                          "the first is line 3; "
                           "validations translate only the first 8 tokens (--valid-max-length)"])
         self.assertEqual(len(events(self.dir / "m", "validation")), 2)
-        done = self.train("entropy", *words, "--valid-sets", sources, targets, "--valid-metrics", "cross-entropy")
+        done = self.train("entropy", *words, "--valid-sets", sources, targets,
+                          "--valid-metrics", "cross-entropy")
         self.assertNotIn("8 tokens", done.stderr)
         # Held-out pairs are lines of the training text.
         lines = ["word " * 9 for _ in self.en.read_text(encoding="utf-8").splitlines()]
         lines[0] = "word"
-        self.en.write_text("".join(f"{line} {i}\n" for i, line in enumerate(lines)), encoding="utf-8")
+        self.en.write_text("".join(f"{line} {i}\n" for i, line in enumerate(lines)),
+                           encoding="utf-8")
         done = self.train("held", *words, "--no-joint-vocab")
-        number = re.search(rf"{re.escape(str(self.en))}: .* lines have more than 8 tokens, the first is line (\d+);", done.stderr)[1]
-        held = json.loads((self.dir / "held" / "development.json").read_text(encoding="utf-8"))["sources"]
+        number = re.search(rf"{re.escape(str(self.en))}: .* lines have more than 8 tokens, "
+                           r"the first is line (\d+);", done.stderr)[1]
+        held = json.loads(
+            (self.dir / "held" / "development.json").read_text(encoding="utf-8"))["sources"]
         self.assertTrue(held[0].endswith(f" {int(number) - 1}"), (held[0], number))
 
     def test_a_model_that_cannot_be_made_is_refused_before_a_vocabulary_is_trained(self):
         for task in ((), ("--task", "language-model")):
             files = [self.en] if task else [self.en, self.de]
-            done = run(*files, *task, "--model", self.dir / "bad", "--unit", "gla", "--dim-rnn", "50", "--state-heads", "4", status=2)
+            done = run(*files, *task, "--model", self.dir / "bad", "--unit", "gla",
+                       "--dim-rnn", "50", "--state-heads", "4", status=2)
             self.assertRegex(done.stderr, r"error: .*state-heads: 4 does not divide the width 50")
             self.assertNotIn("pieces from", done.stderr)
 
     def test_an_interrupt_is_answered_on_a_terminal(self):
         ours, theirs = os.openpty()
-        command = [BIN / "nmt-train", self.en, self.de, "--model", self.dir / "m", *SMALL, "--after", "100000u"]
-        process = subprocess.Popen([str(word) for word in command], stderr=theirs, stdin=subprocess.DEVNULL)
+        command = [BIN / "nmt-train", self.en, self.de, "--model", self.dir / "m", *SMALL,
+                   "--after", "100000u"]
+        process = subprocess.Popen([str(word) for word in command], stderr=theirs,
+                                   stdin=subprocess.DEVNULL)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         os.close(theirs)

@@ -180,11 +180,11 @@ TEST_F(TrainerTest, OtherBatchesOfTheSameTextKeepTheEpochs) {
 TEST(TrainingState, TextHashesOfOlderVersionsAreThoseOfNow) {
   TrainingState state;
   state.batching_hash = "old batches";
-  state.update_text_hash("older", "new others");
+  state.update_text_hash({.current = "new", .v0_2 = "older"});
   EXPECT_EQ(state.batching_hash, "old batches");
-  state.update_text_hash("old", "new others");
+  state.update_text_hash({.current = "new", .v0_2 = "old"});
   EXPECT_EQ(state.batching_hash, "new batches");
-  state.update_text_hash("", "new");
+  state.update_text_hash({.current = "new", .v0_2 = ""});
   EXPECT_EQ(state.batching_hash, "new batches");
 }
 

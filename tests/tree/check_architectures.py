@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that architectures are rows of a table: no production file but src/config/enums/architectures.def
-names one, docs/reference/models.md has a section for each, and settings are compared as enumerations,
-never as words. Usage: check_architectures.py [SOURCE_DIR]; exits 1 and names each violation."""
+"""Checks that architectures are rows of a table: no production file but
+src/config/enums/architectures.def names one, docs/reference/models.md has a section for each, and
+settings are compared as enumerations, never as words. Usage: check_architectures.py [SOURCE_DIR];
+exits 1 and names each violation."""
 import pathlib
 import re
 import sys
@@ -11,8 +12,8 @@ import files
 TABLE = "src/config/enums/architectures.def"
 PAGE = "docs/reference/models.md"
 PRODUCTION = ("src/", "include/", "cuda/", "tools/")
-# The benchmark times the models of three papers and has to say which; the default student has another architecture than the
-# default model.
+# The benchmark times the models of three papers and has to say which; the default student has
+# another architecture than the default model.
 NAMES_MODELS = ("src/app/benchmark/", "src/app/distill/student_defaults.cpp")
 # Rooms below the application floor: they see specs with enumerations.
 SETTINGS = ("src/model/", "src/nn/", "src/train/", "src/search/", "src/autograd/")
@@ -41,7 +42,8 @@ def main():
     broken = [f"{PAGE}: no section '## {name}'" for name in names if name not in sections]
     seen = 0
     for name in files.project_files(root):
-        if not name.startswith(PRODUCTION) or files.suffix(name) not in files.CODE | {".def", ".py"}:
+        if (not name.startswith(PRODUCTION)
+            or files.suffix(name) not in files.CODE | {".def", ".py"}):
             continue
         text = files.text_of(root, name)
         seen += 1

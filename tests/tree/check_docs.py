@@ -25,7 +25,8 @@ PATH = re.compile(r"(?<![\w/.$}~<>-])(?:\./)?((?:%s)/[\w./*?{},+<>-]*)" % "|".jo
 # Names that stand for any name: src/units/NAME.h, tests/<floor>, docs/X.md, src/....
 PLACEHOLDER = re.compile(r"<|>|\.\.\.|(?:^|[/._-])(?:[A-Z]+|[a-z]?X)(?:[/._-]|$)")
 PROGRAM = re.compile(r"(?<![\w/.-])nmt-[a-z][a-z0-9]*(?![\w-])")
-# Names of file formats, of Debian packages, and the program that count_places.py adds to a copy of the tree.
+# Names of file formats, of Debian packages, and the program that count_places.py adds to a
+# copy of the tree.
 NOT_PROGRAMS = {"nmt-model", "nmt-checkpoint", "nmt-trial", "nmt-mpi", "nmt-doc"}
 # Paths in the trees of other projects, by the word before them.
 FOREIGN = re.compile(r"(?:marian|sockeye|fairseq|dynet|haste|mlx|ggml)\W*$", re.I)

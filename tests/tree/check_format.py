@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the format of the source tree: C++ and CUDA files are as clang-format 14 writes them, and
-lines of Markdown have at most 100 characters, but for tables, links and blocks of code.
+lines of Python, shell, JavaScript, CSS and CMake have at most 100 characters. So have those of
+Markdown, but for tables, links and blocks of code.
 
     check_format.py [SOURCE_DIR]
 
@@ -19,6 +20,7 @@ from files import CODE, project_files, suffix, text_of
 COLUMNS = 100
 VERSION = "14"
 FILES_PER_CALL = 16
+SCRIPTS = {".py", ".pyi", ".sh", ".js", ".css", ".cmake"}  # and CMakeLists.txt
 LINK = re.compile(r"\]\([^)]*\)|https?://\S+|^\[[^\]]+\]:.*")
 
 
@@ -41,6 +43,15 @@ def code_errors(program, root, names):
     return [f"{place}: differs from clang-format -i" for place in places]
 
 
+def too_long(name, number, length):
+    return f"{name}:{number}: {length} characters, more than {COLUMNS}"
+
+
+def line_errors(name, text):
+    return [too_long(name, number, len(line)) for number, line in enumerate(text.split("\n"), 1)
+            if len(line) > COLUMNS]
+
+
 def markdown_errors(name, text):
     found, in_code = [], False
     for number, line in enumerate(text.splitlines(), 1):
@@ -49,7 +60,7 @@ def markdown_errors(name, text):
         elif not in_code and not line.lstrip().startswith("|"):
             length = len(LINK.sub("", line))
             if length > COLUMNS:
-                found.append(f"{name}:{number}: {length} characters, more than {COLUMNS}")
+                found.append(too_long(name, number, length))
     return found
 
 
@@ -58,6 +69,8 @@ def main():
     names = project_files(root)
     errors = [error for name in names if suffix(name) == ".md"
               for error in markdown_errors(name, text_of(root, name))]
+    lined = [name for name in names if suffix(name) in SCRIPTS or name.endswith("CMakeLists.txt")]
+    errors += [error for name in lined for error in line_errors(name, text_of(root, name))]
     code = [name for name in names if suffix(name) in CODE]
     program = clang_format()
     if program:
@@ -71,7 +84,7 @@ def main():
     if not program:
         print(f"no clang-format {VERSION}: scripts/setup.sh installs it on Debian 12")
         return 77
-    print(f"{len(code)} C++ and CUDA files are formatted")
+    print(f"{len(code)} C++ and CUDA files are formatted; lines of {len(lined)} others are short")
     return 0
 
 

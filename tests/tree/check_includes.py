@@ -17,16 +17,20 @@ ROOTS = ("include", "src", ".", "tests/emulator", "tests/emulator/include", "tes
 
 # What needs which header; any of several where the standard has it in each of them.
 HEADERS = {
-    "algorithm": "clamp copy_n count count_if equal_range fill_n find_if for_each iter_swap lexicographical_compare lower_bound "
-                 "max_element min_element minmax_element next_permutation nth_element partial_sort reverse rotate shuffle sort "
+    "algorithm": "clamp copy_n count count_if equal_range fill_n find_if for_each iter_swap "
+                 "lexicographical_compare lower_bound "
+                 "max_element min_element minmax_element next_permutation nth_element partial_sort "
+                 "reverse rotate shuffle sort "
                  "stable_sort transform unique upper_bound all_of any_of none_of is_sorted",
     "array": "array",
     "atomic": "atomic atomic_ref memory_order_relaxed memory_order_acquire memory_order_release",
     "bit": "bit_cast bit_ceil bit_floor bit_width countl_zero countr_zero popcount endian",
     "charconv": "from_chars to_chars",
     "condition_variable": "condition_variable condition_variable_any",
-    "cmath": "abs ceil cos exp exp2 expm1 floor fma hypot isfinite isinf isnan log log1p log2 lround nextafter pow round sin sqrt tanh",
-    "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t",
+    "cmath": "abs ceil cos exp exp2 expm1 floor fma hypot isfinite isinf isnan log log1p log2 "
+             "lround nextafter pow round sin sqrt tanh",
+    "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t "
+               "intptr_t",
     "cstring": "memchr memcmp memcpy memmove memset strerror strlen strcmp strstr",
     "deque": "deque",
     "exception": "exception_ptr current_exception rethrow_exception",
@@ -44,7 +48,8 @@ HEADERS = {
     "numeric": "accumulate iota reduce partial_sum inner_product gcd",
     "optional": "optional nullopt",
     "queue": "queue priority_queue",
-    "random": "mt19937 mt19937_64 normal_distribution uniform_int_distribution uniform_real_distribution",
+    "random": "mt19937 mt19937_64 normal_distribution uniform_int_distribution "
+              "uniform_real_distribution",
     "regex": "regex smatch regex_match regex_search",
     "set": "set multiset",
     "span": "span as_bytes",
@@ -87,7 +92,8 @@ class Tree:
 
     @functools.cache
     def headers(self, path):
-        """Names of the headers of other projects that a file includes, also through its own project's."""
+        """Names of the headers of other projects that a file includes, also through its own
+        project's."""
         found, seen, left = set(), {path}, [path]
         while left:
             file = left.pop()
@@ -102,7 +108,8 @@ class Tree:
 
 
 def missing(tree, path):
-    code = COMMENT.sub('""', re.sub(r"^[ \t]*#[ \t]*include.*$", "", path.read_text(encoding="utf-8"), flags=re.M))
+    code = COMMENT.sub('""', re.sub(r"^[ \t]*#[ \t]*include.*$", "",
+                                    path.read_text(encoding="utf-8"), flags=re.M))
     headers = tree.headers(path)
     used = {name or "chrono" for name in STANDARD.findall(code)}
     for name in sorted(used):
@@ -117,10 +124,12 @@ def missing(tree, path):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     tree = Tree(root)
-    names = [name for name in project_files(root) if suffix(name) in CODE and not name.startswith(GOLDEN)]
-    bad = [f"{name}: {use} needs <{header}>" for name in names for use, header in missing(tree, root / name)]
+    names = [name for name in project_files(root) if suffix(name) in CODE
+             and not name.startswith(GOLDEN)]
+    bad = [f"{name}: {use} needs <{header}>" for name in names
+           for use, header in missing(tree, root / name)]
     print("\n".join(bad) or f"{len(names)} files include what they use")
-    sys.exit(bool(bad))
+    sys.exit(bool(bad) or not names)
 
 
 if __name__ == "__main__":

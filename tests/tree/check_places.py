@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that a unit and an option each stand in one place of the production code, so that adding one
-touches no list elsewhere; check_architectures.py does so for architectures, check_floors.py looks at
-programs.
+"""Checks that a unit and an option each stand in one place of the production code, so that adding
+one touches no list elsewhere; check_architectures.py does so for architectures, check_floors.py
+looks at programs.
 
 - A unit is its header and its line in units.def: no other file of src, tools and cuda names one in
-  quotes, but for the workloads of nmt-bench, the defaults of nmt-train and of the student of nmt-distill,
-  and the units that cuDNN has.
+  quotes, but for the workloads of nmt-bench, the defaults of nmt-train and of the student of
+  nmt-distill, and the units that cuDNN has.
 - An option is declared once: no file of fields of src/config declares a name twice.
 
     check_places.py [SOURCE_DIR]

@@ -58,7 +58,8 @@ def spelling_errors(root, names):
 
 def archive_errors(root):
     # As in .gitignore, a pattern without a slash at its begin leaves out files of all folders.
-    excluded = re.search(r"^sdist\.exclude = \[(.*)\]$", (root / "pyproject.toml").read_text(), re.M)[1]
+    excluded = re.search(r"^sdist\.exclude = \[(.*)\]$",
+                         (root / "pyproject.toml").read_text(), re.M)[1]
     for pattern in re.findall(r'"([^"]*)"', excluded):
         if not pattern.startswith("/"):
             yield f"pyproject.toml: sdist.exclude: {pattern} begins without /"
@@ -67,7 +68,8 @@ def archive_errors(root):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     names = project_files(root)
-    errors = [*folder_errors(names), *image_errors(root, names), *spelling_errors(root, names), *archive_errors(root)]
+    errors = [*folder_errors(names), *image_errors(root, names), *spelling_errors(root, names),
+              *archive_errors(root)]
     print("\n".join(errors) or f"{len(names)} files")
     return 1 if errors or not names else 0
 

@@ -1,6 +1,7 @@
 """The files of the source tree, for the checks in this folder."""
 import pathlib
 import subprocess
+import sys
 
 SKIPPED = {".git", "__pycache__", ".venv"}
 CODE = {".cpp", ".h", ".cu", ".cuh"}
@@ -13,8 +14,10 @@ def project_files(root):
     unpacked archive everything but build folders."""
     if (root / ".git").exists():
         listed = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "--cached", "--others",
-                                 "--exclude-standard"], capture_output=True, check=True).stdout
-        names = sorted(set(listed.decode().split("\0")) - {""})
+                                 "--exclude-standard"], capture_output=True)
+        if listed.returncode != 0:
+            sys.exit(f"git ls-files: {listed.stderr.decode(errors='replace').strip()}")
+        names = sorted(set(listed.stdout.decode().split("\0")) - {""})
         return [name for name in names if (root / name).is_file()]
     return sorted(str(path.relative_to(root)) for path in root.rglob("*")
                   if path.is_file() and not SKIPPED & set(path.relative_to(root).parts)

@@ -1,6 +1,6 @@
 #include "cuda/kernels/columns.h"
 #include "cuda/kernels/elementwise.h"
-#include "cuda/kernels/packed.h"
+#include "cuda/kernels/products/product_operands.h"
 #include "cuda/kernels/recurrent/cell.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"

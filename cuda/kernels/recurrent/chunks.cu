@@ -14,12 +14,12 @@ constexpr int ahead = 4, ahead_back = 2;
 constexpr int blocks = 4;  // that a multiprocessor holds at once, with 128 registers a thread
 
 // A channel of a row in one chunk: the steps [begin, end).
-struct ChunkPlace {
+struct ChunkRange {
   std::int64_t chunk, begin, end;
   Channel at;
 
   // n: an index into [chunks, rows, H].
-  __device__ ChunkPlace(const UnitSteps& a, const Chunks& chunks, std::int64_t n) {
+  __device__ ChunkRange(const UnitSteps& a, const Chunks& chunks, std::int64_t n) {
     const std::int64_t channels = a.rows * a.width, channel = n % channels;
     chunk = n / channels;
     at = {channel / a.width, channel % a.width};
@@ -47,10 +47,10 @@ __device__ __forceinline__ float factor(const Step<float, U>& step) {
 }
 
 template <class U, class X, class Use>
-__device__ __forceinline__ void each_step_of(const UnitSteps& a, const X* x, const ChunkPlace& here,
+__device__ __forceinline__ void each_step_of(const UnitSteps& a, const X* x, const ChunkRange& here,
                                              Use&& use) {
   Ahead<U> ring[ahead];
-  StepPlace<U> early(a, here.at, here.begin);
+  StepOffsets<U> early(a, here.at, here.begin);
   const auto load = [&](std::int64_t i, int r) {
     ring[r].load(a, x, here.at.column, i, early);
     early.forward(a);
@@ -73,7 +73,7 @@ __device__ __forceinline__ void each_step_of(const UnitSteps& a, const X* x, con
 }
 // use(i, step, live) for the steps [begin, end), whose inputs are loaded some steps earlier.
 template <class U, class Use>
-__device__ __forceinline__ void each_step(const UnitSteps& a, const ChunkPlace& here, Use&& use) {
+__device__ __forceinline__ void each_step(const UnitSteps& a, const ChunkRange& here, Use&& use) {
   with_inputs<U>(a, [&](auto* x) { each_step_of<U>(a, x, here, use); });
 }
 
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(threads, blocks) ends_kernel(UnitSteps a, Chun
   constexpr int linear = linear_state_of<U>;
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < (chunks.count - 1) * channels; n += grid_stride()) {
-    const ChunkPlace here(a, chunks, n);
+    const ChunkRange here(a, chunks, n);
     float state = 0.0f, product = 1.0f;
     each_step<U>(a, here, [&](std::int64_t, Step<float, U>& step, bool live) {
       if (!live) return;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(threads, blocks) chunks_kernel(UnitSteps a, Ch
   constexpr int linear = linear_state_of<U>;
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < chunks.count * channels; n += grid_stride()) {
-    const ChunkPlace here(a, chunks, n);
+    const ChunkRange here(a, chunks, n);
     const std::int64_t first = here.at.row * a.width + here.at.column;
     float state[U::states];
 #pragma unroll
@@ -158,7 +158,7 @@ template <class U>
 __global__ void passed_states_kernel(UnitSteps a, Chunks chunks) {
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < (chunks.count - 1) * channels; n += grid_stride()) {
-    const ChunkPlace here(a, chunks, n + channels);
+    const ChunkRange here(a, chunks, n + channels);
     if (is_live(a, here.at, here.begin)) continue;
     std::int64_t from = here.begin - 1;
     while (from >= 0 && !is_live(a, here.at, from)) --from;
@@ -189,7 +189,7 @@ ChunkScratch chunk_scratch(const Chunks& chunks, std::int64_t channels, float* m
 
 // What the masked steps after a chunk pass to the gradient of h after its last step.
 __device__ __forceinline__ float passed_gradient(const UnitSteps& a, const float* dh,
-                                                 const ChunkPlace& here) {
+                                                 const ChunkRange& here) {
   std::int64_t i = here.end;
   while (i < a.steps && !is_live(a, here.at, i)) ++i;
   float sum = 0.0f;
@@ -199,11 +199,11 @@ __device__ __forceinline__ float passed_gradient(const UnitSteps& a, const float
 
 template <class U, class X, class Use>
 __device__ __forceinline__ void each_step_back_of(const UnitSteps& a, const X* x, const float* dh,
-                                                  const ChunkPlace& here, float (&carry)[U::states],
+                                                  const ChunkRange& here, float (&carry)[U::states],
                                                   Use&& use) {
   Ahead<U> ring[ahead_back];
   float before[ahead_back][U::states], dh_ring[ahead_back], v[at_least_one(U::vectors)];
-  StepPlace<U> early(a, here.at, here.end - 1);
+  StepOffsets<U> early(a, here.at, here.end - 1);
   load_planes<U::vectors>(a.vectors, 0, here.at.column, a.width, v);
   const auto load = [&](std::int64_t i, int r) {
     ring[r].load(a, x, here.at.column, i, early);
@@ -234,7 +234,7 @@ __device__ __forceinline__ void each_step_back_of(const UnitSteps& a, const X* x
 // use(i, step, live) for the steps from the last to the first, carry[0] including dh.
 template <class U, class Use>
 __device__ __forceinline__ void each_step_back(const UnitSteps& a, const float* dh,
-                                               const ChunkPlace& here, float (&carry)[U::states],
+                                               const ChunkRange& here, float (&carry)[U::states],
                                                Use&& use) {
   with_inputs<U>(a, [&](auto* x) { each_step_back_of<U>(a, x, dh, here, carry, use); });
 }
@@ -247,7 +247,7 @@ __global__ void ends_backward_kernel(UnitSteps a, const float* dh, Chunks chunks
   constexpr int linear = linear_state_of<U>;
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < (chunks.count - 1) * channels; n += grid_stride()) {
-    const ChunkPlace here(a, chunks, n + channels);
+    const ChunkRange here(a, chunks, n + channels);
     float carry[U::states] = {}, product = 1.0f;
     if constexpr (linear != 0) carry[0] = passed_gradient(a, dh, here);
     each_step_back<U>(a, dh, here, carry, [&](std::int64_t, const Step<float, U>& step, bool live) {
@@ -282,7 +282,7 @@ __global__ void chunks_backward_kernel(UnitSteps a, UnitStepsGradient g, Chunks 
   constexpr int linear = linear_state_of<U>;
   const std::int64_t h = a.width, channels = a.rows * h;
   for (std::int64_t n = grid_index(); n < chunks.count * channels; n += grid_stride()) {
-    const ChunkPlace here(a, chunks, n);
+    const ChunkRange here(a, chunks, n);
     float carry[U::states] = {}, dv[at_least_one(U::vectors)] = {};
     if (here.chunk + 1 < chunks.count) {
       if constexpr (linear != 0) carry[0] = passed_gradient(a, g.dh, here);

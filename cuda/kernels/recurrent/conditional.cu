@@ -1,4 +1,4 @@
-#include "cuda/kernels/attention.h"
+#include "cuda/kernels/attention/attention.h"
 #include "cuda/kernels/columns.h"
 #include "cuda/kernels/recurrent/cell.h"
 #include "kernels/pointwise.h"

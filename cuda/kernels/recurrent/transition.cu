@@ -30,16 +30,16 @@ UnitSteps lower_step(const Transition& a, std::int64_t i) {
 UnitSteps higher_step(const Transition& a, std::int64_t i) {
   const StepOffsets at = step_offsets(a, i, 0);
   const std::int64_t h = a.higher.width;
-  UnitSteps step = begin_step<UnitSteps>(a, at, a.higher, a.guide, a.batch);
+  UnitSteps step = begin_step<UnitSteps>(a, at, a.higher, a.higher_x, a.batch);
   step.position = at.position;
   for (int p = 0; p < a.higher.unit->states; ++p) {
     step.previous[p] = a.middle[p] + at.at * h;
     step.next[p] = a.states[p] + at.row * h;
   }
-  step.x_rounded = part(a.guide_rounded, at.row, a.higher.unit->inputs * h);
+  step.x_rounded = part(a.higher_x_rounded, at.row, a.higher.unit->inputs * h);
   step.previous_rounded = part(a.middle_rounded, at.at, h);
   step.next_rounded = part(a.states_rounded, at.row, h);
-  set_norm(a.guide_norm, step);
+  set_norm(a.higher_x_norm, step);
   return step;
 }
 

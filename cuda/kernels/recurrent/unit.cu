@@ -25,7 +25,7 @@ __device__ __forceinline__ void forward_steps(const UnitSteps& a, const X* x, st
   constexpr int ahead = steps_ahead<U>;
   const Channel at{n / a.width, n % a.width};
   Ahead<U> ring[ahead];
-  StepPlace<U> early(a, at, 0), now = early;
+  StepOffsets<U> early(a, at, 0), now = early;
   const auto load = [&](std::int64_t i, int r) {
     ring[r].load(a, x, at.column, i, early);
     early.forward(a);
@@ -92,7 +92,7 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const X* x,
   const Channel at{n / h, n % h};
   Ahead<U> ring[ahead];
   float before[ahead][U::states], dh[ahead];
-  StepPlace<U> early(a, at, a.steps - 1), now = early;
+  StepOffsets<U> early(a, at, a.steps - 1), now = early;
   const auto load = [&](std::int64_t i, int r) {
     ring[r].load(a, x, at.column, i, early);
     dh[r] = 0.0f;

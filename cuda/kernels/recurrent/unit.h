@@ -2,7 +2,7 @@
 
 // The recurrent units of units.def on the device: their point-wise steps.
 
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 #include "kernels/products/bfloat16.h"
 #include "kernels/recurrent/unit.h"
 

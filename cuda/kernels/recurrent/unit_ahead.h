@@ -13,10 +13,10 @@ namespace nmt::cuda {
 /// [rows,inputs*H]. These places are kept, since products with strides of 64 bits in every step
 /// would be a third of its instructions.
 template <class U>
-struct StepPlace {
+struct StepOffsets {
   std::int64_t row, channel, inputs;
 
-  __device__ StepPlace(const UnitSteps& a, const Channel& at, std::int64_t i)
+  __device__ StepOffsets(const UnitSteps& a, const Channel& at, std::int64_t i)
       : row(at.row + i * a.stride),
         channel(row * a.width + at.column),
         inputs(row * U::inputs * a.width + at.column) {}
@@ -58,7 +58,7 @@ struct Ahead {
   /// Step i, at `place`. X: float or Bfloat16.
   template <class X>
   __device__ __forceinline__ void load(const UnitSteps& a, const X* from, std::int64_t column,
-                                       std::int64_t i, const StepPlace<U>& place) {
+                                       std::int64_t i, const StepOffsets<U>& place) {
     mask = 1.0f;
     if (a.mask) mask = a.mask[place.row];
     const X* const at = from + place.inputs;
@@ -86,7 +86,7 @@ struct Ahead {
 
 /// The gradient of x, in float32 or, without a place for that, rounded.
 template <class U, std::size_t n>
-__device__ __forceinline__ void store_dx(const UnitStepsGradient& g, const StepPlace<U>& place,
+__device__ __forceinline__ void store_dx(const UnitStepsGradient& g, const StepOffsets<U>& place,
                                          std::int64_t h, const float (&from)[n]) {
   const auto plane = static_cast<std::int32_t>(h);
 #pragma unroll

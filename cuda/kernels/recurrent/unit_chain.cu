@@ -36,17 +36,17 @@ struct Half {
 };
 
 template <class U, class X>
-__device__ __forceinline__ void forward_chain(const UnitChain& c, const X* x, const X* guide,
+__device__ __forceinline__ void forward_chain(const UnitChain& c, const X* x, const X* higher_x,
                                               std::int64_t n) {
   constexpr int ahead = steps_ahead;
   const UnitSteps &a = c.lower, &b = c.higher;
   const Channel at{n / a.width, n % a.width};
   const Half<U> lower(a, at.column), higher(b, at.column);
   Ahead<U> first[ahead], second[ahead];
-  StepPlace<U> early(a, at, 0), now = early;
+  StepOffsets<U> early(a, at, 0), now = early;
   const auto load = [&](std::int64_t i, int r) {
     first[r].load(a, x, at.column, i, early);
-    second[r].load(b, guide, at.column, i, early);
+    second[r].load(b, higher_x, at.column, i, early);
     early.forward(a);
   };
 #pragma unroll
@@ -92,35 +92,35 @@ template <class U>
 __global__ void __launch_bounds__(max_row_block, 1) forward_row_kernel(UnitChain c) {
   const UnitSteps &a = c.lower, &b = c.higher;
   const std::int64_t row = blockIdx.x, h = a.width;
-  EarlyStep<U, float> early_x[kept_columns], early_guide[kept_columns];
+  EarlyStep<U, float> early_x[kept_columns], early_higher_x[kept_columns];
   each_kept(h, [&](int k, std::int64_t column) {
     early_x[k].load(a, a.x, {row, column}, false);
-    early_guide[k].load(b, b.x, {row, column}, false, false);
+    early_higher_x[k].load(b, b.x, {row, column}, false, false);
   });
   Completion<U::inputs> complete_x(a.raw_x, a.x_bias, a.x_norm, row, h),
-      complete_guide(b.raw_x, b.x_bias, b.x_norm, row, h);
+      complete_higher_x(b.raw_x, b.x_bias, b.x_norm, row, h);
   complete_x.load();
-  complete_guide.load();
+  complete_higher_x.load();
   const auto run = [&](std::int64_t column, bool live, const Step<float, U>& x,
-                       Step<float, U> guide) {
+                       Step<float, U> higher_x) {
     const std::int64_t n = row * h + column;
     float state[U::states];
     for (int p = 0; p < U::states; ++p) state[p] = x.s[p];
     if (live) U::forward(x, state);
-    for (int p = 0; p < U::states; ++p) guide.s[p] = a.next[p][n] = state[p];
-    if (live) U::forward(guide, state);
+    for (int p = 0; p < U::states; ++p) higher_x.s[p] = a.next[p][n] = state[p];
+    if (live) U::forward(higher_x, state);
     for (int p = 0; p < U::states; ++p) b.next[p][n] = state[p];
     if (b.next_rounded) assign(b.next_rounded[n], state[0]);
   };
-  Step<float, U> x[kept_columns], guide[kept_columns];
+  Step<float, U> x[kept_columns], higher_x[kept_columns];
   each_kept(h, [&](int k, std::int64_t) {
     x[k] = early_x[k].step();
-    guide[k] = early_guide[k].step();
+    higher_x[k] = early_higher_x[k].step();
   });
   complete_x.run([&](int k) -> auto& { return x[k].x; });
-  complete_guide.run([&](int k) -> auto& { return guide[k].x; });
-  each_kept(h,
-            [&](int k, std::int64_t column) { run(column, early_x[k].is_live(), x[k], guide[k]); });
+  complete_higher_x.run([&](int k) -> auto& { return higher_x[k].x; });
+  each_kept(
+      h, [&](int k, std::int64_t column) { run(column, early_x[k].is_live(), x[k], higher_x[k]); });
   each_further(h, [&](std::int64_t column) {
     bool live;
     const Step<float, U> lower = load_all<U>(a, {row, column}, false, live);
@@ -134,8 +134,9 @@ __global__ void __launch_bounds__(max_row_block, 1) forward_row_kernel(UnitChain
 // A step back: `carry` becomes the gradient of the states before it.
 template <class U>
 __device__ __forceinline__ void step_back(const UnitSteps& a, const UnitStepsGradient& g,
-                                          const Channel& at, const StepPlace<U>& place, bool alive,
-                                          Step<float, U> step, const float (&before)[U::states],
+                                          const Channel& at, const StepOffsets<U>& place,
+                                          bool alive, Step<float, U> step,
+                                          const float (&before)[U::states],
                                           float (&dv)[at_least_one(U::vectors)],
                                           float (&carry)[U::states]) {
   Step<float, U> d{};
@@ -162,7 +163,7 @@ __device__ __forceinline__ void add_vector_sums(const UnitStepsGradient& g, cons
 }
 
 template <class U, class X>
-__device__ __forceinline__ void backward_chain(const UnitChain& c, const X* x, const X* guide,
+__device__ __forceinline__ void backward_chain(const UnitChain& c, const X* x, const X* higher_x,
                                                const UnitStepsGradient& da,
                                                const UnitStepsGradient& db, std::int64_t n) {
   constexpr int ahead = steps_ahead_backward<U>;
@@ -172,12 +173,12 @@ __device__ __forceinline__ void backward_chain(const UnitChain& c, const X* x, c
   const Half<U> lower(a, at.column), higher(b, at.column);
   Ahead<U> first[ahead], second[ahead];
   float before_first[ahead][U::states], before_second[ahead][U::states], dh[ahead];
-  StepPlace<U> early(a, at, a.steps - 1), now = early;
+  StepOffsets<U> early(a, at, a.steps - 1), now = early;
   // The higher unit starts from the lower one's states, the lower one from those of the step
   // before.
   const auto load = [&](std::int64_t i, int r) {
     first[r].load(a, x, at.column, i, early);
-    second[r].load(b, guide, at.column, i, early);
+    second[r].load(b, higher_x, at.column, i, early);
 #pragma unroll
     for (int p = 0; p < U::states; ++p) before_second[r][p] = a.next[p][early.channel];
     dh[r] = db.dh[early.channel];

@@ -220,7 +220,7 @@ struct EarlyStep {
 
   __device__ __forceinline__ void load(const UnitSteps& a, const X* x, const Channel& at,
                                        bool with_late, bool with_states = true) {
-    ahead.load(a, x, at.column, 0, StepPlace<U>(a, at, 0));
+    ahead.load(a, x, at.column, 0, StepOffsets<U>(a, at, 0));
     load_planes<U::recurrents>(a.u, at.row, at.column, a.width, loaded.u);
     if (with_late) load_planes<U::late>(a.late, at.row, at.column, a.width, loaded.late);
     load_planes<U::vectors>(a.vectors, 0, at.column, a.width, loaded.v);

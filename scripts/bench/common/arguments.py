@@ -1,5 +1,6 @@
-"""Arguments of scripts: types for argparse, which reports a wrong one and exits with status 2, and readers of files that end the script
-with one line. docs/reference/exit-statuses.md lists the statuses."""
+"""Arguments of scripts: types for argparse, which reports a wrong one and exits with status
+2, and readers of files that end the script with one line. docs/reference/exit-statuses.md
+lists the statuses."""
 import argparse
 import json
 import math
@@ -31,15 +32,18 @@ def _number(convert, what, is_allowed):
 
 def whole(least=1, most=None):
     """An integer from `least` to `most`."""
-    what = f"an integer of at least {least}" if most is None else f"an integer from {least} to {most}"
+    what = (f"an integer of at least {least}" if most is None
+            else f"an integer from {least} to {most}")
     return _number(int, what, lambda value: least <= value <= (math.inf if most is None else most))
 
 
 def number(least=-math.inf, above=-math.inf, most=math.inf):
     """A finite number of at least `least`, above `above` and at most `most`."""
-    bounds = [f"{word} {bound:g}" for word, bound in (("of at least", least), ("above", above), ("at most", most)) if math.isfinite(bound)]
+    bounds = [f"{word} {bound:g}" for word, bound in (("of at least", least), ("above", above),
+                                                      ("at most", most)) if math.isfinite(bound)]
     what = f"a number {' and '.join(bounds)}" if bounds else "a finite number"
-    return _number(float, what, lambda value: math.isfinite(value) and least <= value <= most and value > above)
+    return _number(float, what,
+                   lambda value: math.isfinite(value) and least <= value <= most and value > above)
 
 
 def pattern(text):
@@ -92,7 +96,8 @@ def new_folder(text):
     while not os.path.lexists(above) and above != above.parent:
         above = above.parent
     if not above.is_dir():
-        raise argparse.ArgumentTypeError(f"{text}: {above} is no folder" if above != path else f"{text}: is no folder")
+        raise argparse.ArgumentTypeError(f"{text}: {above} is no folder" if above != path
+                                         else f"{text}: is no folder")
     if not os.access(above, os.W_OK | os.X_OK):
         raise argparse.ArgumentTypeError(f"{text}: {above} cannot be written")
     return path
@@ -119,7 +124,8 @@ def need(parser, option, *paths):
 def need_programs(bin_folder, *names):
     for name in names:
         if not (bin_folder / name).is_file():
-            fail(f"{bin_folder / name}: is missing; build the programs, or name the folder of another build", USAGE)
+            fail(f"{bin_folder / name}: is missing; build the programs, or name the folder of "
+                 "another build", USAGE)
 
 
 def read_text(path):
@@ -179,12 +185,15 @@ def reason(text):
 
 
 def call(main):
-    """Ends the script with the status that main() returns. A program that fails or a file that cannot be used is one line."""
+    """Ends the script with the status that main() returns. A program that fails or a file that
+    cannot be used is one line."""
     try:
         sys.exit(main())
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace") if isinstance(error.stderr, bytes) else error.stderr
-        fail(f"{pathlib.Path(str(error.cmd[0])).name}: status {error.returncode}" + (f": {reason(said)}" if said else ""), FAILED)
+        said = (error.stderr.decode(errors="replace") if isinstance(error.stderr, bytes)
+                else error.stderr)
+        fail(f"{pathlib.Path(str(error.cmd[0])).name}: status {error.returncode}"
+             + (f": {reason(said)}" if said else ""), FAILED)
     except OSError as error:
         if error.filename is None:
             raise

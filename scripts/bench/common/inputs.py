@@ -1,5 +1,5 @@
-"""What trainings and other work of scripts were computed from, so that what is finished is used again only
-with the same options and the same contents of files."""
+"""What trainings and other work of scripts were computed from, so that what is finished is used
+again only with the same options and the same contents of files."""
 import functools
 import hashlib
 import json
@@ -23,8 +23,8 @@ def digest(path):
 
 
 def of_command(words, without=()):
-    """Options of a command line and their values; a file counts by its contents. Words in front of the
-    first option have the name "the training text"."""
+    """Options of a command line and their values; a file counts by its contents. Words in front of
+    the first option have the name "the training text"."""
     found, name = {}, "the training text"
     for word in map(str, words):
         value = word
@@ -43,7 +43,8 @@ def differences(before, now):
 
 
 def changed(record, now):
-    """Names of the inputs that differ from those in the file `record`; None if it does not exist."""
+    """Names of the inputs that differ from those in the file `record`; None if it does not
+    exist."""
     try:
         return differences(json.loads(record.read_text(encoding="utf-8")), now)
     except FileNotFoundError:
@@ -58,16 +59,19 @@ def keep(record, now):
 
 
 def refuse(made, names):
-    raise Changed(f"{made}: was computed with other values or files of {', '.join(names)}; take another --work, or remove it")
+    raise Changed(f"{made}: was computed with other values or files of {', '.join(names)}; "
+                  "take another --work, or remove it")
 
 
 def warn(made):
-    print(f"warning: {made}: the inputs were not recorded; they are assumed to be those of now", file=sys.stderr, flush=True)
+    print(f"warning: {made}: the inputs were not recorded; they are assumed to be those of now",
+          file=sys.stderr, flush=True)
 
 
 def reuse(record, now, made):
-    """Before `made` is computed or used again: keeps a record of its inputs if it does not exist, raises
-    Changed if the recorded ones differ. Older versions kept no record; what they made is used with a warning."""
+    """Before `made` is computed or used again: keeps a record of its inputs if it does not exist,
+    raises Changed if the recorded ones differ. Older versions kept no record; what they made is
+    used with a warning."""
     if not pathlib.Path(made).exists():
         keep(record, now)
         return

@@ -1,4 +1,5 @@
-"""Welch's t-test (Welch 1947): whether two samples have different means, where their variances may differ."""
+"""Welch's t-test (Welch 1947): whether two samples have different means, where their
+variances may differ."""
 import math
 import statistics
 
@@ -16,9 +17,12 @@ def two_sided_p(a, b):
 
 
 def within(t, freedom):
-    """P(|T| < t) of Student's t. With T = sqrt(freedom) tan(x), its density is proportional to cos(x)^(freedom - 1)."""
+    """P(|T| < t) of Student's t. With T = sqrt(freedom) tan(x), its density is proportional to
+    cos(x)^(freedom - 1)."""
     end, steps = math.atan(t / math.sqrt(freedom)), 1000
     values = [math.cos(end * i / steps) ** (freedom - 1) for i in range(steps + 1)]
-    simpson = (values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2])) * end / (3 * steps)
-    whole = math.sqrt(math.pi) / 2 * math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom + 1) / 2))
+    simpson = (values[0] + values[-1] + 4 * sum(values[1:-1:2])
+               + 2 * sum(values[2:-1:2])) * end / (3 * steps)
+    whole = math.sqrt(math.pi) / 2 * math.exp(math.lgamma(freedom / 2)
+                                              - math.lgamma((freedom + 1) / 2))
     return simpson / whole

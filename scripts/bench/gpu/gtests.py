@@ -6,7 +6,8 @@ import re
 import runner
 
 GROUP = 16
-JOBS = max(1, min(8, (os.cpu_count() or 1) // 2))  # groups at a time: half of a test is the CPU's work
+# groups at a time: half of a test is the CPU's work
+JOBS = max(1, min(8, (os.cpu_count() or 1) // 2))
 
 
 def names_of(run, program, wanted):
@@ -28,7 +29,8 @@ def verdict(done, prefix):
     without = re.search(r"no cuDNN to test: (.+)", done.text)  # no other cause is accepted
     summary = re.findall(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", done.text)
     faults = sum(int(a or b) for a, b in summary)
-    good = done.status == 0 and passed and (not skipped or without) and faults == 0 and (not prefix or summary)
+    good = (done.status == 0 and passed and (not skipped or without) and faults == 0
+            and (not prefix or summary))
     return bool(good), without[1] if without else "", faults
 
 
@@ -49,10 +51,12 @@ class TestStep:
         """What a group printed, or None where the part's time is over."""
         early = self.check.runner.begins_early()
         try:
-            return self.check.runner.run([*self.prefix, self.path, f"--gtest_filter={':'.join(tests)}"], self.limit)
+            return self.check.runner.run([*self.prefix, self.path,
+                                          f"--gtest_filter={':'.join(tests)}"], self.limit)
         except runner.OutOfTime:
             if early and len(tests) == 1:
-                self.failed[tests[0]] = f"takes more than the {self.check.runner.limit:.0f} s of this part"
+                self.failed[tests[0]] = (f"takes more than the {self.check.runner.limit:.0f} s of "
+                                         "this part")
             elif early:
                 self.step["group"] = max(1, self.group // 2)
             return None
@@ -72,7 +76,8 @@ class TestStep:
             what = f"status {done.status}" + (f", {faults} errors" if faults else "")
             what += f", stopped after {self.limit} s" if done.late else ""
             self.failed[tests[0]] = what
-            step["detail"] = (step.get("detail", "") + f"\n{tests[0]}: {what}\n" + done.text[-1500:])[-6000:]
+            step["detail"] = (step.get("detail", "") + f"\n{tests[0]}: {what}\n"
+                              + done.text[-1500:])[-6000:]
         step["seconds"] = round(step.get("seconds", 0) + done.seconds, 1)
         return []
 
@@ -100,7 +105,8 @@ class TestStep:
         result = f"{len(self.passed)} tests passed" + (", no error" if self.prefix else "")
         result += f", {len(self.skipped)} skipped: {self.step['without']}" if self.skipped else ""
         if self.failed:
-            result = f"FAILED: {len(self.failed)} tests: {', '.join(list(self.failed)[:5])}; {result}"
+            result = (f"FAILED: {len(self.failed)} tests: {', '.join(list(self.failed)[:5])}; "
+                      f"{result}")
         self.check.state.finish(self.name, result, not self.failed, 0)
 
 

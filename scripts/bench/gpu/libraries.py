@@ -26,7 +26,8 @@ def package_folders():
 
 def sonames(cuda):
     """The names that a build with this major version of CUDA opens."""
-    return {"libcublas": f"libcublas.so.{cuda}", "libcublasLt": f"libcublasLt.so.{cuda}", "libcudnn": "libcudnn.so.9", "libnccl": "libnccl.so.2"}
+    return {"libcublas": f"libcublas.so.{cuda}", "libcublasLt": f"libcublasLt.so.{cuda}",
+            "libcudnn": "libcudnn.so.9", "libnccl": "libnccl.so.2"}
 
 
 def system_has(soname):

@@ -50,8 +50,10 @@ class Runner:
         start, lines = time.monotonic(), []
         errors = tempfile.TemporaryFile("w+", errors="replace")
         try:
-            process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace",
-                                       env={**self.env, **(env or {})}, cwd=self.work, start_new_session=True)
+            process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE,
+                                       stderr=errors, text=True, errors="replace",
+                                       env={**self.env, **(env or {})}, cwd=self.work,
+                                       start_new_session=True)
         except OSError as error:
             return Done(127, f"{command[0]}: {error.strerror}", 0, False)
         late = threading.Event()
@@ -77,7 +79,8 @@ class Runner:
                 stop()
                 process.wait()
         errors.seek(0)
-        done = Done(124 if late.is_set() else process.returncode, "".join(lines) + errors.read(), time.monotonic() - start, late.is_set())
+        done = Done(124 if late.is_set() else process.returncode, "".join(lines) + errors.read(),
+                    time.monotonic() - start, late.is_set())
         if done.late and left < limit:
             raise OutOfTime
         return done

@@ -4,7 +4,8 @@ import json
 import os
 import pathlib
 
-NAMES = {1: "tests", 2: "benchmarks", 3: "comparisons and profiles", 4: "training", 5: "memory checks"}
+NAMES = {1: "tests", 2: "benchmarks", 3: "comparisons and profiles", 4: "training",
+         5: "memory checks"}
 MAX_BYTES = 15 << 20
 MAX_DETAIL = 6000  # characters of output that a failed step keeps
 
@@ -14,8 +15,8 @@ class Refused(Exception):
 
 
 class State:
-    """Steps of one part. A step is {"result", "ok", "seconds", "detail", ...}; rows of nmt-bench and
-    names of finished tests are kept in the step that measured them."""
+    """Steps of one part. A step is {"result", "ok", "seconds", "detail", ...}; rows of nmt-bench
+    and names of finished tests are kept in the step that measured them."""
 
     def __init__(self, folder, part):
         self.path = pathlib.Path(folder) / f"part-{part}.json"
@@ -32,7 +33,8 @@ class State:
                 raise KeyError("part")
             self.data = data
         except (ValueError, KeyError, TypeError) as error:
-            raise Refused(f"{path}: not a report of part {self.data['part']}: {error}; remove the file to start again") from None
+            raise Refused(f"{path}: not a report of part {self.data['part']}: {error}; "
+                          "remove the file to start again") from None
         return self
 
     def write(self):
@@ -54,7 +56,9 @@ class State:
     def finish(self, name, result, ok, seconds, detail="", **values):
         step = self.step(name)
         step.update(values)
-        step.update({"result": result, "ok": ok, "seconds": round(step.get("seconds", 0) + seconds, 1), "device": self.data["machine"].get("device", "")})
+        step.update({"result": result, "ok": ok,
+                     "seconds": round(step.get("seconds", 0) + seconds, 1),
+                     "device": self.data["machine"].get("device", "")})
         if detail:
             step["detail"] = detail[-MAX_DETAIL:]
         self.write()

@@ -1,5 +1,5 @@
-"""Whether NVIDIA's tools work on this machine. Containers and sandboxes may refuse them access to the
-GPU although programs run there; every program under such a tool then fails."""
+"""Whether NVIDIA's tools work on this machine. Containers and sandboxes may refuse them access to
+the GPU although programs run there; every program under such a tool then fails."""
 import pathlib
 import re
 import shutil
@@ -15,9 +15,13 @@ NSIGHT = pathlib.Path("/opt/nvidia/nsight-compute")  # a folder for each version
 
 
 def find(name, nsight=NSIGHT):
-    """ncu or compute-sanitizer in the path, the toolkit, or the newest version of Nsight Compute; None where there is none."""
-    versions = sorted(nsight.glob("[0-9]*"), key=lambda folder: [int(n) for n in re.findall(r"\d+", folder.name)], reverse=True)
-    return next(filter(None, (shutil.which(name, path=place) for place in (None, TOOLKIT, *map(str, versions)))), None)
+    """ncu or compute-sanitizer in the path, the toolkit, or the newest version of Nsight Compute;
+    None where there is none."""
+    versions = sorted(nsight.glob("[0-9]*"),
+                      key=lambda folder: [int(n) for n in re.findall(r"\d+", folder.name)],
+                      reverse=True)
+    return next(filter(None, (shutil.which(name, path=place)
+                              for place in (None, TOOLKIT, *map(str, versions)))), None)
 
 
 def first_reason(done):
@@ -33,11 +37,13 @@ def first_reason(done):
 def sanitizer_works(done):
     """Errors that it finds are for the tests to report."""
     errors = re.search(r"ERROR SUMMARY: (\d+) error", done.text)
-    return bool(errors) and (int(errors[1]) > 0 or (done.status == 0 and "[  PASSED  ] 1 test" in done.text))
+    return (bool(errors)
+            and (int(errors[1]) > 0 or (done.status == 0 and "[  PASSED  ] 1 test" in done.text)))
 
 
 def why_not(check, name, options, works):
-    """Why a tool cannot be used, or "": asked once in a call, before the first step that needs it."""
+    """Why a tool cannot be used, or "": asked once in a call, before the first step that
+    needs it."""
     if name not in check.refusals:
         path = check.tool(name)
         if not path:
@@ -52,5 +58,6 @@ def why_not(check, name, options, works):
                     raise
                 check.refusals[name] = f"{name} does not end within the time of this part"
             else:
-                check.refusals[name] = "" if works(done) else f"{name} does not work on this machine: {first_reason(done)}"
+                check.refusals[name] = ("" if works(done) else f"{name} does not work on this "
+                                                               f"machine: {first_reason(done)}")
     return check.refusals[name]

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Compares batched beam search with the same weights in nmt-translate and in PyTorch, in alternation.
-The PyTorch side is the model of pytorch_model.py with a vectorized search by the same rules: one
-tensor holds the hypotheses of a batch, the beams of a sentence share the encoder's memory, and
-finished sentences leave the batch. Prints sentences per second and the ratio for every beam and
-batch size.
+"""Compares batched beam search with the same weights in nmt-translate and in PyTorch, in
+alternation. The PyTorch side is the model of pytorch_model.py with a vectorized search by the same
+rules: one tensor holds the hypotheses of a batch, the beams of a sentence share the encoder's
+memory, and finished sentences leave the batch. Prints sentences per second and the ratio for every
+beam and batch size.
 
-The weights: --model DIRECTORY of a model that scripts/bench/pytorch/compare_pytorch.py could have trained
-(deep, GRU with `reset: after` and biases, no layer normalization), else a model trained here for
---train-updates. The translations of both sides are compared first. Differing lines are counted;
-more than 2 % of them end the script (different orders of summation can flip near ties).
-With one thread CPU time is measured, with more wall time. The startup of nmt-translate, measured
-by the translation of one line, is subtracted.
-Data: $NMT_DATA/multi30k, or --data FOLDER with train.en, train.de, test2016.en. Our programs and PyTorch: as scripts/bench/pytorch/compare_pytorch.py."""
+The weights: --model DIRECTORY of a model that scripts/bench/pytorch/compare_pytorch.py could have
+trained (deep, GRU with `reset: after` and biases, no layer normalization), else a model trained
+here for --train-updates. The translations of both sides are compared first. Differing lines are
+counted; more than 2 % of them end the script (different orders of summation can flip near ties).
+With one thread CPU time is measured, with more wall time. The startup of nmt-translate, measured by
+the translation of one line, is subtracted. Data: $NMT_DATA/multi30k, or --data FOLDER with
+train.en, train.de, test2016.en. Our programs and PyTorch: as
+scripts/bench/pytorch/compare_pytorch.py."""
 import argparse
 import math
 import os
@@ -30,12 +31,13 @@ BOS, EOS, UNK = 1, 2, 0
 
 
 class Search:
-    """Beam search over pytorch_model.Deep. A sentence with f finished hypotheses keeps the beam - f best
-    extensions of its live ones. It ends when none is live, or when no live one can overtake the best
-    finished one. Scores are divided by ((5 + length)/6)^A (Wu et al. 2016)."""
+    """Beam search over pytorch_model.Deep. A sentence with f finished hypotheses keeps the beam - f
+    best extensions of its live ones. It ends when none is live, or when no live one can overtake
+    the best finished one. Scores are divided by ((5 + length)/6)^A (Wu et al. 2016)."""
 
     def __init__(self, model, beam, device, penalty=0.6, factor=3.0, offset=10):
-        self.model, self.beam, self.device, self.penalty, self.factor, self.offset = model, beam, device, penalty, factor, offset
+        self.model, self.beam, self.device, self.penalty, self.factor, self.offset = (
+            model, beam, device, penalty, factor, offset)
 
     def rank(self, total, length):
         return total / ((5 + length) / 6) ** self.penalty
@@ -49,7 +51,8 @@ class Search:
         ids = torch.full((int(lengths.max()), n), EOS)
         for b, source in enumerate(sources):
             ids[: len(source), b] = torch.tensor(source)
-        memory, keys, blocked, final = self.model.encode(ids.to(self.device), lengths.to(self.device))
+        memory, keys, blocked, final = self.model.encode(ids.to(self.device),
+                                                         lengths.to(self.device))
         states = [start(final).repeat_interleave(k, 0) for start in self.model.start]
         spread = torch.arange(n, device=self.device).repeat_interleave(k)
         memory, keys, blocked = memory[:, spread], keys[:, spread], blocked[spread]
@@ -58,13 +61,16 @@ class Search:
         tokens = torch.full((n * k,), BOS, device=self.device)
         history = torch.empty((n, k, 0), dtype=torch.long, device=self.device)
         limit = [int(self.factor * len(s)) + self.offset for s in sources]
-        left, live = list(range(n)), [k] * n  # sentences still being searched; remaining beam width of each
+        # sentences still being searched; remaining beam width of each
+        left, live = list(range(n)), [k] * n
         best = [(-math.inf, [])] * n
         for step in range(max(limit) + 1):
-            features, states = self.model.decode(self.model.embedding(tokens)[None], states, memory, keys, blocked)
+            features, states = self.model.decode(self.model.embedding(tokens)[None], states, memory,
+                                                 keys, blocked)
             scores = torch.log_softmax(self.model.logits(features[0]), -1)
             scores[:, [UNK, BOS]] = -math.inf
-            at_limit = torch.tensor([step >= limit[s] for s in left], device=self.device).repeat_interleave(k)
+            at_limit = torch.tensor([step >= limit[s] for s in left],
+                                    device=self.device).repeat_interleave(k)
             if at_limit.any():
                 ends = scores[:, EOS].clone()
                 scores[at_limit] = -math.inf
@@ -72,8 +78,10 @@ class Search:
             vocabulary = scores.shape[-1]
             totals, places = (totals[:, :, None] + scores.view(len(left), k, -1)).flatten(1).topk(k)
             parents, words = places // vocabulary, places % vocabulary
-            totals = totals.masked_fill(torch.arange(k, device=self.device) >= torch.tensor(live, device=self.device)[:, None], -math.inf)
-            history = torch.cat([history.gather(1, parents[:, :, None].expand(-1, -1, step)), words[:, :, None]], -1)
+            totals = totals.masked_fill(torch.arange(k, device=self.device) >= torch.tensor(
+                live, device=self.device)[:, None], -math.inf)
+            history = torch.cat([history.gather(1, parents[:, :, None].expand(-1, -1, step)),
+                                 words[:, :, None]], -1)
             host_words, host_totals = words.tolist(), totals.tolist()
             keep = []
             for i, sentence in enumerate(left):
@@ -94,7 +102,8 @@ class Search:
             rows = (torch.arange(len(left), device=self.device)[:, None] * k + parents)
             if len(keep) < len(left):
                 chosen = torch.tensor(keep, device=self.device)
-                rows, totals, words, history = rows[chosen], totals[chosen], words[chosen], history[chosen]
+                rows, totals, words, history = (rows[chosen], totals[chosen], words[chosen],
+                                                history[chosen])
                 spread = (chosen[:, None] * k + torch.arange(k, device=self.device)).flatten()
                 memory, keys, blocked = memory[:, spread], keys[:, spread], blocked[spread]
                 left, live = [left[i] for i in keep], [live[i] for i in keep]
@@ -122,8 +131,9 @@ def translate_torch(model, args, pieces, lines, beam, batch):
 
 
 def translate_ours(args, folder, lines, beam, batch):
-    command = [programs() / "nmt-translate", "-m", folder, "-b", beam, "--mini-batch", batch, "--cpu-threads", args.threads, "--device", args.device,
-               "--precision", args.precision, "--quiet"]  # fmt: skip
+    command = [programs() / "nmt-translate", "-m", folder, "-b", beam, "--mini-batch", batch,
+               "--cpu-threads", args.threads, "--device", args.device,
+               "--precision", args.precision, "--quiet"]
     clock = Clock(args)
     start, _ = child_seconds(clock, command, input=lines[0] + "\n")
     seconds, out = child_seconds(clock, command, input="\n".join(lines) + "\n")
@@ -140,14 +150,18 @@ def shapes(text):
 
 def check_model(folder):
     """The description of a model that pytorch_model.py computes. Another one ends the script."""
-    spec = arguments.read_object(folder / "config.json", "configuration of a model", "model")["model"]
-    wanted = {"type": "deep", "enc-cell": "gru", "dec-cell": "gru", "reset": "after", "bias": True, "layer-normalization": False,
-              "context-aware": False, "groups": 1, "attention": "additive", "heads": 1, "tied-embeddings-all": True}  # fmt: skip
+    spec = arguments.read_object(folder / "config.json", "configuration of a model",
+                                 "model")["model"]
+    wanted = {"type": "deep", "enc-cell": "gru", "dec-cell": "gru", "reset": "after", "bias": True,
+              "layer-normalization": False, "context-aware": False, "groups": 1,
+              "attention": "additive", "heads": 1, "tied-embeddings-all": True}
     for name, value in wanted.items():
         if spec.get(name) != value:
-            sys.exit(f"{folder}: {name} is {spec.get(name)}, but pytorch_model.py supports only {value}")
+            sys.exit(
+                f"{folder}: {name} is {spec.get(name)}, but pytorch_model.py supports only {value}")
     if spec["enc-depth"] != spec["dec-depth"]:
-        sys.exit(f"{folder}: {spec['enc-depth']} and {spec['dec-depth']} layers, but pytorch_model.py needs equal numbers")
+        sys.exit(f"{folder}: {spec['enc-depth']} and {spec['dec-depth']} layers, "
+                 "but pytorch_model.py needs equal numbers")
     if not any(folder.glob("*.spm")):
         arguments.fail(f"{folder}: has no vocabulary (vocab.spm)")
     return spec
@@ -160,24 +174,34 @@ def read_model(folder):
     newest = next((path for path in (folder / "best", folder / "latest") if path.exists()), folder)
     weights = read_safetensors(newest / "model.safetensors")
     query = "first-layer" if spec["attention-query"] == "first-layer" else "recurrent"
-    model = Deep(weights["decoder.embedding"].shape[0], spec["dim-emb"], spec["dim-rnn"], query, 0.0, spec["enc-depth"])
+    model = Deep(weights["decoder.embedding"].shape[0], spec["dim-emb"], spec["dim-rnn"], query,
+                 0.0, spec["enc-depth"])
     model.load(weights)
     return model.eval()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", help="folder with train.en, train.de and test2016.en (default: $NMT_DATA/multi30k)")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", help="folder with train.en, train.de and test2016.en (default: "
+                                       "$NMT_DATA/multi30k)")
     parser.add_argument("--model", type=arguments.folder, help="a model directory")
-    parser.add_argument("--train-updates", type=arguments.whole(), default=400, help="without --model (%(default)s)")
-    parser.add_argument("--attention-query", choices=("first-layer", "recurrent"), default="recurrent", help="attention query of the model trained here")
-    parser.add_argument("--lines", type=arguments.whole(), default=200, help="number of lines of test2016 (%(default)s)")
-    parser.add_argument("--shapes", type=shapes, default="4x64,4x1,1x64,1x1", help="comma-separated list of BEAMxBATCH (%(default)s)")
-    parser.add_argument("--precision", default="float32", help="precision of nmt-translate; outputs are only compared for float32 (%(default)s)")
+    parser.add_argument("--train-updates", type=arguments.whole(), default=400,
+                        help="without --model (%(default)s)")
+    parser.add_argument("--attention-query", choices=("first-layer", "recurrent"),
+                        default="recurrent", help="attention query of the model trained here")
+    parser.add_argument("--lines", type=arguments.whole(), default=200,
+                        help="number of lines of test2016 (%(default)s)")
+    parser.add_argument("--shapes", type=shapes, default="4x64,4x1,1x64,1x1",
+                        help="comma-separated list of BEAMxBATCH (%(default)s)")
+    parser.add_argument("--precision", default="float32",
+                        help="precision of nmt-translate; outputs are only compared for float32 "
+                             "(%(default)s)")
     parser.add_argument("--rounds", type=arguments.whole(), default=3)
     add_device_options(parser)
     args = parser.parse_args()
-    data = arguments.data_folder(parser, args.data, "multi30k", ["test2016.en", *([] if args.model else ["train.en", "train.de"])])
+    data = arguments.data_folder(parser, args.data, "multi30k",
+                                 ["test2016.en", *([] if args.model else ["train.en", "train.de"])])
     lines = arguments.read_lines(data / "test2016.en")[: args.lines]
     if args.model:
         check_model(args.model)
@@ -185,16 +209,19 @@ def main():
     ensure_packages()
     import sentencepiece
 
-    print(describe_device(argparse.Namespace(**{**vars(args), "precision": "float32"})))  # of PyTorch
+    # of PyTorch
+    print(describe_device(argparse.Namespace(**{**vars(args), "precision": "float32"})))
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.model
         if not folder:
             folder = pathlib.Path(temporary) / "model"
-            trained = argparse.Namespace(**{**vars(args), "device": "cpu", "threads": os.cpu_count(), "precision": "float32"})
+            trained = argparse.Namespace(**{**vars(args), "device": "cpu",
+                                            "threads": os.cpu_count(), "precision": "float32"})
             train_ours(trained, data, folder, args.train_updates, 0.1)
         model = read_model(folder).to(args.device)
         pieces = sentencepiece.SentencePieceProcessor(model_file=str(next(folder.glob("*.spm"))))
-        print("\n| beam | batch | lines that differ | ours, sentences/s | PyTorch | ratio |\n|---|---|---|---|---|---|")
+        print("\n| beam | batch | lines that differ | ours, sentences/s | PyTorch | ratio |\n"
+              "|---|---|---|---|---|---|")
         for beam, batch in args.shapes:
             ours, theirs = [], []
             for _ in range(args.rounds):
@@ -204,9 +231,11 @@ def main():
                 theirs.append(seconds)
                 differing = sum(a != b for a, b in zip(text, rival, strict=True))
                 if args.precision == "float32" and differing > 0.02 * len(lines):
-                    sys.exit(f"beam {beam}: {differing} of {len(lines)} translations differ: no ratio")
+                    sys.exit(f"beam {beam}: {differing} of {len(lines)} translations differ: "
+                             "no ratio")
             speed = [len(lines) / statistics.median(side) for side in (ours, theirs)]
-            print(f"| {beam} | {batch} | {differing} of {len(lines)} | {speed[0]:.1f} | {speed[1]:.1f} | {speed[0] / speed[1]:.2f} |", flush=True)
+            print(f"| {beam} | {batch} | {differing} of {len(lines)} | {speed[0]:.1f} | "
+                  f"{speed[1]:.1f} | {speed[0] / speed[1]:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

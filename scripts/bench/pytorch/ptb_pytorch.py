@@ -1,25 +1,28 @@
 #!/usr/bin/env python3
-"""Trains the language model of configs/language-models/ptb.yaml in PyTorch on the CPU, for comparison
-with nmt-train in the same time, and prints the perplexity of the validation text after each epoch.
+"""Trains the language model of configs/language-models/ptb.yaml in PyTorch on the CPU, for
+comparison with nmt-train in the same time, and prints the perplexity of the validation text
+after each epoch.
 
-The model: two LSTM layers of width 650 (medium size of Zaremba et al. 2014), tied softmax with a bias,
-dropout 0.5 at the input and after each layer, matrices drawn from U(-0.05, 0.05), forget gates that
-start with the bias 1. Recipe: 20 streams, 35 steps with carried states, SGD with the rate 35 and the
-gradient norm 0.143 of the mean loss per word (1 and 5 of the sum over 35 steps), divided by 1.2 in
-each epoch from the seventh on. The words, the windows and the perplexity are those of nmt-train:
-validation reads 16 parts of whole lines side by side, and </s> counts as a word.
+The model: two LSTM layers of width 650 (medium size of Zaremba et al. 2014), tied softmax
+with a bias, dropout 0.5 at the input and after each layer, matrices drawn from U(-0.05,
+0.05), forget gates that start with the bias 1. Recipe: 20 streams, 35 steps with carried
+states, SGD with the rate 35 and the gradient norm 0.143 of the mean loss per word (1 and 5
+of the sum over 35 steps), divided by 1.2 in each epoch from the seventh on. The words, the
+windows and the perplexity are those of nmt-train: validation reads 16 parts of whole lines
+side by side, and </s> counts as a word.
 
 The clock starts before the text is read and includes the validations, as that of `nmt-train
---max-minutes`. When it ends within an epoch, the last line has the perplexity at that time. Each line
-has wall and CPU time, so that another program on the same core can be seen. Both programs on two
-cores, side by side:
+--max-minutes`. When it ends within an epoch, the last line has the perplexity at that time. Each
+line has wall and CPU time, so that another program on the same core can be seen. Both programs on
+two cores, side by side:
 
     taskset -c 0 nmt-train ptb/train.txt --valid-sets ptb/valid.txt --cpu-threads 1 \\
-        --config configs/language-models/ptb.yaml --precision float32 --max-minutes 60 --model ptb-model
+        --config configs/language-models/ptb.yaml --precision float32 --max-minutes 60 \\
+        --model ptb-model
     taskset -c 1 scripts/bench/pytorch/ptb_pytorch.py --data ptb --minutes 60
 
-Data: $NMT_DATA/ptb, or --data FOLDER with train.txt and valid.txt. If PyTorch is missing, the script
-installs it in .venv."""
+Data: $NMT_DATA/ptb, or --data FOLDER with train.txt and valid.txt. If PyTorch is missing, the
+script installs it in .venv."""
 import argparse
 import collections
 import math
@@ -37,23 +40,39 @@ EOS, UNK = 0, 1  # ids of </s> and <unk>
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", help="folder with train.txt and valid.txt (default: $NMT_DATA/ptb)")
-    parser.add_argument("--minutes", type=arguments.number(0), default=60, help="wall time of the run (%(default)s); 0: no limit")
-    parser.add_argument("--epochs", type=arguments.whole(), default=39, help="largest number of epochs (%(default)s)")
-    parser.add_argument("--threads", type=arguments.whole(), default=1, help="CPU threads (%(default)s)")
-    parser.add_argument("--width", type=arguments.whole(), default=650, help="width of embeddings and layers (%(default)s)")
-    parser.add_argument("--layers", type=arguments.whole(), default=2, help="LSTM layers (%(default)s)")
-    parser.add_argument("--dropout", type=arguments.number(0, most=1), default=0.5, help="dropout (%(default)s)")
-    parser.add_argument("--streams", type=arguments.whole(), default=20, help="streams of a batch (%(default)s)")
-    parser.add_argument("--bptt", type=arguments.whole(), default=35, help="steps of an update (%(default)s)")
-    parser.add_argument("--learn-rate", type=arguments.number(above=0), default=35, help="first learning rate (%(default)s)")
-    parser.add_argument("--lr-decay", type=arguments.number(above=0), default=0.8333, help="factor of each decay (%(default)s)")
-    parser.add_argument("--lr-decay-start", type=arguments.whole(), default=7, help="first epoch with a decayed rate (%(default)s)")
-    parser.add_argument("--clip-norm", type=arguments.number(above=0), default=0.143, help="largest gradient norm (%(default)s)")
-    parser.add_argument("--forget-bias", type=arguments.number(), default=1, help="initial bias of the forget gates (%(default)s)")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data",
+                        help="folder with train.txt and valid.txt (default: $NMT_DATA/ptb)")
+    parser.add_argument("--minutes", type=arguments.number(0), default=60,
+                        help="wall time of the run (%(default)s); 0: no limit")
+    parser.add_argument("--epochs", type=arguments.whole(), default=39,
+                        help="largest number of epochs (%(default)s)")
+    parser.add_argument("--threads", type=arguments.whole(), default=1,
+                        help="CPU threads (%(default)s)")
+    parser.add_argument("--width", type=arguments.whole(), default=650,
+                        help="width of embeddings and layers (%(default)s)")
+    parser.add_argument("--layers", type=arguments.whole(), default=2,
+                        help="LSTM layers (%(default)s)")
+    parser.add_argument("--dropout", type=arguments.number(0, most=1), default=0.5,
+                        help="dropout (%(default)s)")
+    parser.add_argument("--streams", type=arguments.whole(), default=20,
+                        help="streams of a batch (%(default)s)")
+    parser.add_argument("--bptt", type=arguments.whole(), default=35,
+                        help="steps of an update (%(default)s)")
+    parser.add_argument("--learn-rate", type=arguments.number(above=0), default=35,
+                        help="first learning rate (%(default)s)")
+    parser.add_argument("--lr-decay", type=arguments.number(above=0), default=0.8333,
+                        help="factor of each decay (%(default)s)")
+    parser.add_argument("--lr-decay-start", type=arguments.whole(), default=7,
+                        help="first epoch with a decayed rate (%(default)s)")
+    parser.add_argument("--clip-norm", type=arguments.number(above=0), default=0.143,
+                        help="largest gradient norm (%(default)s)")
+    parser.add_argument("--forget-bias", type=arguments.number(), default=1,
+                        help="initial bias of the forget gates (%(default)s)")
     parser.add_argument("--seed", type=arguments.whole(0), default=1234, help="seed (%(default)s)")
-    parser.add_argument("--display", type=arguments.whole(), default=200, help="updates between two lines of progress (%(default)s)")
+    parser.add_argument("--display", type=arguments.whole(), default=200,
+                        help="updates between two lines of progress (%(default)s)")
     args = parser.parse_args()
     args.data = arguments.data_folder(parser, args.data, "ptb", ["train.txt", "valid.txt"])
     return args
@@ -65,7 +84,8 @@ def read_lines(path):
 
 
 def parts_of(lines, count):
-    """Divides lines of ids into at most `count` runs of whole lines with nearly equal numbers of ids."""
+    """Divides lines of ids into at most `count` runs of whole lines with nearly equal
+    numbers of ids."""
     share = -(-sum(map(len, lines)) // count)
     parts = []
     for line in lines:
@@ -99,7 +119,8 @@ def make_model(args, words):
                 for parameter in self.parameters():
                     parameter.uniform_(-0.05, 0.05) if parameter.dim() == 2 else parameter.zero_()
                 for layer in range(args.layers):  # PyTorch's gates: i, f, g, o
-                    getattr(self.lstm, f"bias_ih_l{layer}")[args.width : 2 * args.width] = args.forget_bias
+                    getattr(self.lstm,
+                            f"bias_ih_l{layer}")[args.width : 2 * args.width] = (args.forget_bias)
 
         def forward(self, ids, state):
             """ids [T,B] -> logits [T,B,V], state"""
@@ -127,7 +148,8 @@ def perplexity(model, inputs, labels):
     with torch.no_grad():
         for t in range(0, len(inputs), 64):
             logits, state = model(inputs[t : t + 64], state)
-            total += F.cross_entropy(logits.flatten(0, 1), labels[t : t + 64].flatten(), reduction="sum").item()
+            total += F.cross_entropy(logits.flatten(0, 1), labels[t : t + 64].flatten(),
+                                     reduction="sum").item()
     model.train()
     return math.exp(total / (labels >= 0).sum().item())
 
@@ -144,15 +166,16 @@ def train(args, model, inputs, targets, validation):
 
     def validate(epochs):
         value = perplexity(model, *validation)
-        print(f"epoch {epochs:.2f} | update {updates} | perplexity {value:.2f} | {seconds() / 60:.1f} min wall, {time.process_time() / 60:.1f} min CPU",
-              flush=True)  # fmt: skip
+        print(f"epoch {epochs:.2f} | update {updates} | perplexity {value:.2f} | "
+              f"{seconds() / 60:.1f} min wall, {time.process_time() / 60:.1f} min CPU", flush=True)
 
     optimizer = torch.optim.SGD(model.parameters(), lr=args.learn_rate)
     limit = args.minutes * 60 or math.inf
     starts = range(0, len(inputs), args.bptt)
     updates, words, begun = 0, 0, seconds()
     for epoch in range(args.epochs):
-        rate = args.learn_rate * args.lr_decay ** max(0, epoch + 1 - max(args.lr_decay_start, 2) + 1)
+        rate = args.learn_rate * args.lr_decay ** max(0,
+                                                      epoch + 1 - max(args.lr_decay_start, 2) + 1)
         for group in optimizer.param_groups:
             group["lr"] = rate
         state = None
@@ -170,7 +193,8 @@ def train(args, model, inputs, targets, validation):
             words += logits.shape[0] * logits.shape[1]
             if updates % args.display == 0:
                 speed = words / (seconds() - begun)
-                print(f"update {updates} | rate {rate:.3g} | loss {loss.item():.3f} | {speed:.0f} words/s", flush=True)
+                print(f"update {updates} | rate {rate:.3g} | loss {loss.item():.3f} | {speed:.0f} "
+                      "words/s", flush=True)
                 words, begun = 0, seconds()
         validate(epoch + 1)
         words, begun = 0, seconds()
@@ -180,21 +204,26 @@ def main():
     args = options()
     sides = {name: read_lines(args.data / f"{name}.txt") for name in ("train", "valid")}
     if (tokens := sum(len(line) + 1 for line in sides["train"])) < args.streams:
-        arguments.fail(f"{args.data / 'train.txt'}: {tokens} tokens are too few for {args.streams} --streams")
+        arguments.fail(f"{args.data / 'train.txt'}: {tokens} tokens are too few for {args.streams} "
+                       "--streams")
     ensure_packages("torch", "numpy")
     import torch
 
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     numbers = vocabulary(sides["train"])
-    encoded = {name: [[numbers.get(word, UNK) for word in line] + [EOS] for line in lines] for name, lines in sides.items()}
+    encoded = {name: [[numbers.get(word, UNK) for word in line] + [EOS] for line in lines]
+               for name, lines in sides.items()}
     model = make_model(args, len(numbers))
     text = torch.tensor([EOS] + [i for line in encoded["train"] for i in line])
     length = (len(text) - 1) // args.streams
-    inputs, targets = [text[at : at + length * args.streams].view(args.streams, length).t().contiguous() for at in (0, 1)]
+    inputs, targets = [text[at : at + length * args.streams].view(args.streams,
+                                                                  length).t().contiguous()
+                       for at in (0, 1)]
     weights = sum(p.numel() for p in model.parameters())
-    print(f"PyTorch {torch.__version__}, {args.threads} CPU thread{'s' * (args.threads > 1)}, {weights:,} weights, {len(numbers):,} words, "
-          f"{len(text) - 1:,} tokens, {-(-length // args.bptt):,} updates per epoch", flush=True)  # fmt: skip
+    print(f"PyTorch {torch.__version__}, {args.threads} CPU thread{'s' * (args.threads > 1)}, "
+          f"{weights:,} weights, {len(numbers):,} words, "
+          f"{len(text) - 1:,} tokens, {-(-length // args.bptt):,} updates per epoch", flush=True)
     train(args, model, inputs, targets, padded(parts_of(encoded["valid"], VALIDATION_PARTS)))
 
 

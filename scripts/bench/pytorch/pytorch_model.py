@@ -1,7 +1,7 @@
-"""The `deep` model of this project (docs/design/architecture.md) in PyTorch, as its users would write it:
-nn.GRU where the whole sequence is known, a loop of cells where attention needs the previous step.
-Weights are loaded from our model.safetensors, so that losses can be compared. Used by
-scripts/bench/pytorch/compare_pytorch.py, compare_decoding.py and compare_growth.py."""
+"""The `deep` model of this project (docs/design/architecture.md) in PyTorch, as its users would
+write it: nn.GRU where the whole sequence is known, a loop of cells where attention needs the
+previous step. Weights are loaded from our model.safetensors, so that losses can be compared. Used
+by scripts/bench/pytorch/compare_pytorch.py, compare_decoding.py and compare_growth.py."""
 import json
 import struct
 
@@ -20,7 +20,8 @@ def read_safetensors(path):
     for name, entry in header.items():
         if name != "__metadata__" and entry["dtype"] == "F32":
             begin, end = entry["data_offsets"]
-            out[name] = torch.from_numpy(np.frombuffer(data[begin:end], dtype=np.float32).reshape(entry["shape"]).copy())
+            out[name] = torch.from_numpy(
+                np.frombuffer(data[begin:end], dtype=np.float32).reshape(entry["shape"]).copy())
     return out
 
 
@@ -46,7 +47,8 @@ def fill_gru(gru, weights, prefix):
 
 
 def reverse_each(x, lengths):
-    """x [S,B,N] with the first lengths[b] steps of each sentence in reverse order; its own inverse."""
+    """x [S,B,N] with the first lengths[b] steps of each sentence in reverse order; its own
+    inverse."""
     steps = torch.arange(x.shape[0], device=x.device)[:, None]
     index = torch.where(steps < lengths[None], lengths[None] - 1 - steps, steps)
     return x.gather(0, index[:, :, None].expand_as(x))
@@ -78,7 +80,8 @@ class Deep(nn.Module):
         self.embedding = nn.Embedding(vocabulary, e)
         self.ahead, self.back = nn.GRU(e, h), nn.GRU(e, h)
         self.encoder = nn.ModuleList([nn.GRU(e, h) for _ in range(depth - 1)])
-        self.encoder_bridges = nn.ModuleList([nn.Linear(2 * h if layer == 0 else h, e) for layer in range(depth)])
+        self.encoder_bridges = nn.ModuleList([nn.Linear(2 * h if layer == 0 else h, e)
+                                              for layer in range(depth)])
         self.decoder_bridges = nn.ModuleList([nn.Linear(h, e) for _ in range(depth)])
         self.start = nn.ModuleList([nn.Linear(h if depth > 1 else 2 * h, h) for _ in range(depth)])
         self.attention = Additive(h, e, e)
@@ -99,15 +102,18 @@ class Deep(nn.Module):
         fill_gru(self.back, w, "encoder.layer_0.backward.")
         for side, bridges in (("encoder", self.encoder_bridges), ("decoder", self.decoder_bridges)):
             for i, bridge in enumerate(bridges):
-                fill(bridge, w[f"{side}.layer_{i}.output_projection"], w[f"{side}.layer_{i}.output_projection_bias"])
+                fill(bridge, w[f"{side}.layer_{i}.output_projection"],
+                     w[f"{side}.layer_{i}.output_projection_bias"])
         for i, layer in enumerate(self.encoder, 1):
             fill_gru(layer, w, f"encoder.layer_{i}.")
         for i, start in enumerate(self.start):
-            fill(start, w[f"decoder.layer_{i}.initial_state_0"], w[f"decoder.layer_{i}.initial_state_0_bias"])
+            fill(start, w[f"decoder.layer_{i}.initial_state_0"],
+                 w[f"decoder.layer_{i}.initial_state_0_bias"])
         fill(self.attention.query, w["decoder.layer_0.attention.query_projection"])
         fill(self.attention.memory, w["decoder.layer_0.attention.memory_projection"])
         if self.recurrent:
-            for cell, at in ((self.lower, "decoder.layer_0.lower."), (self.higher, "decoder.layer_0.higher.")):
+            for cell, at in ((self.lower, "decoder.layer_0.lower."),
+                             (self.higher, "decoder.layer_0.higher.")):
                 with torch.no_grad():
                     cell.weight_ih.copy_(gate_order(w[at + "input_projection"]).t())
                     cell.bias_ih.copy_(gate_order(w[at + "input_projection_bias"]))
@@ -125,7 +131,8 @@ class Deep(nn.Module):
     def encode(self, source, lengths):
         """-> memory [S,B,E], keys [S,B,A], blocked [B,1,S], final state [B,F]"""
         x = self.drop(self.embedding(source))
-        top = torch.cat([self.ahead(x)[0], reverse_each(self.back(reverse_each(x, lengths))[0], lengths)], dim=-1)
+        top = torch.cat([self.ahead(x)[0],
+                         reverse_each(self.back(reverse_each(x, lengths))[0], lengths)], dim=-1)
         rows = torch.arange(top.shape[1], device=top.device)
         h = top.shape[2] // 2
         final = torch.cat([top[lengths - 1, rows, :h], top[0, :, h:]], dim=-1)
@@ -134,11 +141,13 @@ class Deep(nn.Module):
             top = layer(x)[0]
             final = top[lengths - 1, rows]
             x = x + self.drop(bridge(top))
-        blocked = (torch.arange(source.shape[0], device=source.device)[None] >= lengths[:, None])[:, None]
+        blocked = (torch.arange(source.shape[0], device=source.device)[None]
+                   >= lengths[:, None])[:, None]
         return x, self.attention.memory(x), blocked, final
 
     def decode(self, y, states, memory, keys, blocked):
-        """y [T,B,E], one state [B,H] per layer -> input of the readout [T,B,2E], states after the last step"""
+        """y [T,B,E], one state [B,H] per layer -> input of the readout [T,B,2E], states
+        after the last step"""
         if self.recurrent:
             h, outputs, contexts = states[0], [], []
             for step in y:
@@ -160,13 +169,17 @@ class Deep(nn.Module):
         return torch.cat([x, context], dim=-1), after
 
     def logits(self, features):
-        return F.linear(self.drop(torch.tanh(self.readout(features))), self.embedding.weight, self.output_bias)
+        return F.linear(self.drop(torch.tanh(self.readout(features))), self.embedding.weight,
+                        self.output_bias)
 
     def forward(self, source, lengths, target_in, target_out, smoothing):
-        """ids time-major [S,B], [T,B]; -1 in target_out is padding. Returns the summed loss and the number of target tokens."""
+        """ids time-major [S,B], [T,B]; -1 in target_out is padding. Returns the summed loss and the
+        number of target tokens."""
         memory, keys, blocked, final = self.encode(source, lengths)
         states = [start(final) for start in self.start]
-        features, _ = self.decode(self.drop(self.embedding(target_in)), states, memory, keys, blocked)
+        features, _ = self.decode(self.drop(self.embedding(target_in)), states, memory,
+                                  keys, blocked)
         real = target_out >= 0
-        loss = F.cross_entropy(self.logits(features[real]), target_out[real], label_smoothing=smoothing, reduction="sum")
+        loss = F.cross_entropy(self.logits(features[real]), target_out[real],
+                               label_smoothing=smoothing, reduction="sum")
         return loss, int(real.sum())

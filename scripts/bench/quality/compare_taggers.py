@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Trains taggers of all networks and units and prints a Markdown table of their accuracy (tables 3 and 4 of the ELSTM
-paper).
+"""Trains taggers of all networks and units and prints a Markdown table of their accuracy (tables 3
+and 4 of the ELSTM paper).
 
-    compare_taggers.py train.conllu valid.conllu --units lstm gru elstm2 lrn olrn --seeds 1 2 3 --work DIR [-- OPTION...]
+    compare_taggers.py train.conllu valid.conllu --units lstm gru elstm2 lrn olrn --seeds 1 2 3 \\
+        --work DIR [-- OPTION...]
 
-Options after -- go to nmt-train; --jobs trainings run side by side. A training in DIR that is complete is not
-repeated."""
+Options after -- go to nmt-train; --jobs trainings run side by side. A training in DIR that is
+complete is not repeated."""
 import re
 import statistics
 import subprocess
@@ -21,14 +22,18 @@ def main():
 
     def accuracy(key):
         network, unit, seed = key
-        model, _ = trainings.train(args, f"{network}-{unit}-{seed}", ["--task", "tagging", "--tagging-network", network,
-                                                                      "--unit", unit, "--seed", str(seed), *options])
-        found = subprocess.run([args.programs / "nmt-tag", model, "--evaluate", args.valid], capture_output=True, text=True, check=True)
+        model, _ = trainings.train(args, f"{network}-{unit}-{seed}",
+                                   ["--task", "tagging", "--tagging-network", network,
+                                    "--unit", unit, "--seed", str(seed), *options])
+        found = subprocess.run([args.programs / "nmt-tag", model, "--evaluate", args.valid],
+                               capture_output=True, text=True, check=True)
         return float(re.match(r".+? ([\d.]+) ", found.stdout)[1])
 
-    keys = [(network, unit, seed) for network in args.networks for unit in args.units for seed in args.seeds]
+    keys = [(network, unit, seed) for network in args.networks for unit in args.units
+            for seed in args.seeds]
     futures = trainings.run(args, accuracy, keys)
-    print("| network | " + " | ".join(args.units) + " |\n|---|" + "---|" * len(args.units), flush=True)
+    print("| network | " + " | ".join(args.units) + " |\n|---|"
+          + "---|" * len(args.units), flush=True)
     for network in args.networks:
         cells = []
         for unit in args.units:

@@ -3,8 +3,9 @@
 
     scripts/bench/quality/noise.py --data FOLDER MODEL...
 
-FOLDER has the text PREFIX.en and its reference PREFIX.de (--prefix, test2016). Each column is the
-whole text with one kind of noise; the reference has the case and the final punctuation of the source:
+FOLDER has the text PREFIX.en and its reference PREFIX.de (--prefix, test2016). Each column
+is the whole text with one kind of noise; the reference has the case and the final
+punctuation of the source:
 
     upper        upper case, both sides
     title        every word with a capital letter, both sides
@@ -16,9 +17,10 @@ whole text with one kind of noise; the reference has the case and the final punc
 
 A typo swaps two letters, drops or doubles one, replaces it by a neighbor on the keyboard or inserts
 one. Nothing of nmt-train's noise is used here. `doubled` counts outputs of 1,000 short inputs (500
-words and 500 pairs of neighboring words of the text, or as many as it has) in which a sequence of words occurs twice in a
-row; `long` counts those with more than three words per input word. `guard` has the counts of doubled
-outputs with --repetition-guard. Programs are taken from $NMT_BUILD/bin, else build/bin."""
+words and 500 pairs of neighboring words of the text, or as many as it has) in which a sequence of
+words occurs twice in a row; `long` counts those with more than three words per input word. `guard`
+has the counts of doubled outputs with --repetition-guard. Programs are taken from $NMT_BUILD/bin,
+else build/bin."""
 import argparse
 import pathlib
 import random
@@ -39,15 +41,16 @@ def neighbors(letter):
     for r, row in enumerate(ROWS):
         at = row.find(small)
         if at >= 0:
-            near = [line[c] for line in ROWS[max(0, r - 1) : r + 2] for c in (at - 1, at, at + 1) if 0 <= c < len(line) and line[c] != small]
+            near = [line[c] for line in ROWS[max(0, r - 1) : r + 2]
+                    for c in (at - 1, at, at + 1) if 0 <= c < len(line) and line[c] != small]
             return [c.upper() if letter != small else c for c in near]
     return [letter]
 
 
 def with_typo(word, rng):
     changed = typo(word, rng)
-    # Two equal letters swapped, or a letter without neighbors: drawn again, from numbers of its own so
-    # that the other words have the same typos with and without it.
+    # Two equal letters swapped, or a letter without neighbors: drawn again, from numbers of its own
+    # so that the other words have the same typos with and without it.
     again = random.Random(word)
     while changed == word:
         changed = typo(word, again)
@@ -70,7 +73,8 @@ def typo(word, rng):
 def typos(line, rng, share):
     """One typo in a random word, and in each other one with probability `share`."""
     words = line.split(" ")
-    can = [i for i, word in enumerate(words) if len(word.strip(".,!?\"'")) >= 3 and word.strip(".,!?\"'").isalpha()]
+    can = [i for i, word in enumerate(words) if len(word.strip(".,!?\"'")) >= 3
+                    and word.strip(".,!?\"'").isalpha()]
     certain = rng.choice(can) if can else -1
     for i in can:
         if i == certain or rng.random() < share:
@@ -86,7 +90,8 @@ def title(line):
 def bare(source, target):
     """Both lines without final punctuation, if both have some."""
     short = source.rstrip().rstrip(FINAL), target.rstrip().rstrip(FINAL)
-    return short if short[0] != source.rstrip() and short[1] != target.rstrip() else (source, target)
+    return (short if short[0] != source.rstrip() and short[1] != target.rstrip()
+            else (source, target))
 
 
 def noised(sources, targets, seed):
@@ -111,25 +116,34 @@ def short_inputs(sources, seed):
         words.update(word for word in plain if word)
         pairs.update(f"{a} {b}" for a, b in zip(plain, plain[1:]) if a and b and a != b)
     rng = random.Random(seed)
-    return [one for found in (words, pairs) for one in rng.sample(sorted(found), min(500, len(found)))]
+    return [one for found in (words, pairs)
+            for one in rng.sample(sorted(found), min(500, len(found)))]
 
 
 def has_repetition(line):
     words = [word.strip(".,!?\"'").casefold() for word in line.split()]
     words = [word for word in words if word]
-    return any(words[i : i + n] == words[i + n : i + 2 * n] for n in range(1, 9) for i in range(len(words) - 2 * n + 1))
+    return any(words[i : i + n] == words[i + n : i + 2 * n] for n in range(1, 9)
+               for i in range(len(words) - 2 * n + 1))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", type=arguments.folder, metavar="MODEL", help="model directories")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=arguments.folder, metavar="MODEL",
+                        help="model directories")
     parser.add_argument("--data", help="folder of the text (default: $NMT_DATA/multi30k)")
-    parser.add_argument("--prefix", default="test2016", help="name of the text without its language (%(default)s)")
-    parser.add_argument("--languages", nargs=2, default=["en", "de"], help="source and target (%(default)s)")
-    parser.add_argument("--threads", type=arguments.whole(), default=1, help="CPU threads (%(default)s)")
-    parser.add_argument("--seed", type=arguments.whole(0), default=1, help="seed of typos and short inputs (%(default)s)")
+    parser.add_argument("--prefix", default="test2016",
+                        help="name of the text without its language (%(default)s)")
+    parser.add_argument("--languages", nargs=2, default=["en", "de"],
+                        help="source and target (%(default)s)")
+    parser.add_argument("--threads", type=arguments.whole(), default=1,
+                        help="CPU threads (%(default)s)")
+    parser.add_argument("--seed", type=arguments.whole(0), default=1,
+                        help="seed of typos and short inputs (%(default)s)")
     parser.add_argument("--recase", action="store_true", help="translate with --recase")
-    parser.add_argument("--keep", type=arguments.new_folder, help="folder for the noised texts and their translations")
+    parser.add_argument("--keep", type=arguments.new_folder,
+                        help="folder for the noised texts and their translations")
     args = parser.parse_args()
     names = [f"{args.prefix}.{language}" for language in args.languages]
     data = arguments.data_folder(parser, args.data, "multi30k", names)
@@ -147,7 +161,8 @@ def main():
             return folder / name
 
         def translate(model, source, name, *more):
-            subprocess.run([programs / "nmt-translate", "-m", model, "-i", source, "-o", folder / name, "--cpu-threads", str(args.threads), "--quiet",
+            subprocess.run([programs / "nmt-translate", "-m", model, "-i", source,
+                            "-o", folder / name, "--cpu-threads", str(args.threads), "--quiet",
                             *(["--recase"] if args.recase else []), *more], check=True)
             return folder / name
 
@@ -156,19 +171,25 @@ def main():
         for number, model in enumerate(args.models, 1):
             scores = []
             for name, (sources, targets) in sets.items():
-                source, reference = write(f"{name}.source", sources), write(f"{name}.reference", targets)
+                source, reference = (write(f"{name}.source", sources),
+                                     write(f"{name}.reference", targets))
                 output = translate(model, source, f"{name}.output.{number}")
-                done = subprocess.run([programs / "nmt-bleu", reference, "-i", output, "-b"], check=True, capture_output=True, text=True)
+                done = subprocess.run([programs / "nmt-bleu", reference, "-i", output, "-b"],
+                                      check=True, capture_output=True, text=True)
                 scores.append(float(done.stdout))
             source = write("short.source", short)
             counts = []
             for name, more in (("plain", []), ("guard", ["--repetition-guard"])):
-                lines = translate(model, source, f"short.{name}.{number}", *more).read_text(encoding="utf-8").split("\n")
+                lines = translate(model, source, f"short.{name}.{number}",
+                                  *more).read_text(encoding="utf-8").split("\n")
                 counts.append(sum(map(has_repetition, lines)))
                 if name == "plain":
-                    long = sum(len(line.split()) > 3 * len(words.split()) for line, words in zip(lines, short))
-            cells = [f"{scores[0]:.1f}"] + [f"{score:.1f} ({score - scores[0]:+.1f})" for score in scores[1:]]
-            print("| " + " | ".join([str(model), *cells, *map(str, counts), str(long)]) + " |", flush=True)
+                    long = sum(len(line.split()) > 3 * len(words.split())
+                               for line, words in zip(lines, short))
+            cells = [f"{scores[0]:.1f}"] + [f"{score:.1f} ({score - scores[0]:+.1f})"
+                                            for score in scores[1:]]
+            print("| " + " | ".join([str(model), *cells, *map(str, counts), str(long)])
+                  + " |", flush=True)
 
 
 if __name__ == "__main__":

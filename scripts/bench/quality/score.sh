@@ -2,7 +2,7 @@
 # Scores translations with sacreBLEU in the virtual environment .venv, which is created on demand.
 # The arguments are those of sacreBLEU, which nmt-bleu shares:
 #   scripts/bench/quality/score.sh ref.de -i mine.de -m bleu chrf
-#   scripts/bench/quality/score.sh --python prints the path of a Python with sacreBLEU and rouge-score
+#   score.sh --python prints the path of a Python with sacreBLEU and rouge-score
 set -euo pipefail
 . "$(dirname "$0")/../../dev/environment.sh"
 need_packages numpy,rouge_score,sacrebleu sacrebleu==2.6.0 rouge-score==0.1.2 'numpy>=2'

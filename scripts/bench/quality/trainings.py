@@ -12,14 +12,18 @@ from common import arguments, inputs  # noqa: E402
 
 def parser(description, units):
     """Of the arguments that the scripts share."""
-    result = argparse.ArgumentParser(description=description.splitlines()[0], epilog="Options after -- go to nmt-train.")
+    result = argparse.ArgumentParser(description=description.splitlines()[0],
+                                     epilog="Options after -- go to nmt-train.")
     result.add_argument("train", type=arguments.file)
     result.add_argument("valid", type=arguments.file)
     result.add_argument("--units", nargs="+", default=units)
     result.add_argument("--seeds", nargs="+", type=arguments.whole(0), default=[1])
-    result.add_argument("--jobs", type=arguments.whole(), default=1, help="trainings side by side (%(default)s)")
+    result.add_argument("--jobs", type=arguments.whole(), default=1,
+                        help="trainings side by side (%(default)s)")
     result.add_argument("--programs", type=arguments.folder, default=ROOT / "build/bin")
-    result.add_argument("--work", type=arguments.new_folder, required=True, help="folder of the models and logs; complete trainings are kept, other options need another folder")
+    result.add_argument("--work", type=arguments.new_folder, required=True,
+                        help="folder of the models and logs; complete trainings are kept, "
+                             "other options need another folder")
     return result
 
 
@@ -41,8 +45,10 @@ def train(args, name, options):
     """Trains args.work/name unless it is complete; returns the model and its log. A model of other
     options or texts is an error."""
     model, log = args.work / name, args.work / f"{name}.log"
-    command = [args.programs / "nmt-train", args.train, "--valid-sets", args.valid, "--model", model, *options]
-    inputs.reuse(args.work / f"{name}.json", inputs.of_command(command[1:], without=("--model", "--cpu-threads")), model)
+    command = [args.programs / "nmt-train", args.train, "--valid-sets", args.valid,
+               "--model", model, *options]
+    inputs.reuse(args.work / f"{name}.json",
+                 inputs.of_command(command[1:], without=("--model", "--cpu-threads")), model)
     if not log.exists() or "training is over" not in log.read_text():
         with log.open("w") as file:
             status = subprocess.run(command, stderr=file, stdout=file).returncode

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Builds marian and marian-decoder for this processor: with OpenBLAS, without CUDA, SentencePiece, MKL and
-# FBGEMM. compare_marian.py measures them.
+# Builds marian and marian-decoder for this processor: with OpenBLAS, without CUDA, SentencePiece,
+# MKL and FBGEMM. compare_marian.py measures them.
 #
-#   scripts/bench/rivals/build_marian.sh FOLDER      # FOLDER/build/marian, FOLDER/build/marian-decoder
+#   scripts/bench/rivals/build_marian.sh FOLDER      # FOLDER/build/{marian,marian-decoder}
 #
-# FOLDER/source has Marian's sources, fetched here if they are missing; only the submodule intgemm is needed. Marian's
-# warnings are errors, which newer compilers find more of, so -Werror is removed. It needs cmake, ninja, a C++
-# compiler, libopenblas-dev, zlib1g-dev and libsqlite3-dev, and takes about an hour of one core.
+# FOLDER/source has Marian's sources, fetched here if they are missing; only the submodule intgemm
+# is needed. Marian's warnings are errors, which newer compilers find more of, so -Werror is
+# removed. It needs cmake, ninja, a C++ compiler, libopenblas-dev, zlib1g-dev and libsqlite3-dev,
+# and takes about an hour of one core.
 set -euo pipefail
 if [ $# -ne 1 ]; then
   echo "usage: $0 FOLDER" >&2

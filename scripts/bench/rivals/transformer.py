@@ -1,5 +1,5 @@
-"""A pre-norm Transformer (Vaswani et al. 2017; norms before the sublayers as in Xiong et al. 2020) in
-PyTorch, and its conversion to CTranslate2. Used by compare_transformer.py and
+"""A pre-norm Transformer (Vaswani et al. 2017; norms before the sublayers as in Xiong et al. 2020)
+in PyTorch, and its conversion to CTranslate2. Used by compare_transformer.py and
 compare_students.py."""
 import math
 
@@ -32,8 +32,8 @@ class Attention(nn.Module):
     def forward(self, x, memory, mask=None, causal=False):
         """x [B,T,d], memory [B,S,d]; mask [B,1,1,S]: True where a position is seen."""
         key, value = self.key_value(memory).chunk(2, dim=-1)
-        y = F.scaled_dot_product_attention(self.split(self.query(x)), self.split(key), self.split(value),
-                                           attn_mask=mask, is_causal=causal,
+        y = F.scaled_dot_product_attention(self.split(self.query(x)), self.split(key),
+                                           self.split(value), attn_mask=mask, is_causal=causal,
                                            dropout_p=self.dropout if self.training else 0.0)
         return self.output(y.transpose(1, 2).reshape(x.shape))
 
@@ -51,7 +51,8 @@ class Layer(nn.Module):
 
     def forward(self, x, source, mask):
         y = self.norms[0](x)
-        x = x + self.drop(self.self_attention(y, y, None if self.attention else mask, causal=self.attention is not None))
+        x = x + self.drop(self.self_attention(y, y, None if self.attention else mask,
+                                              causal=self.attention is not None))
         if self.attention:
             x = x + self.drop(self.attention(self.norms[1](x), source, mask))
         return x + self.drop(self.outer(self.drop(F.relu(self.inner(self.norms[-1](x))))))
@@ -76,7 +77,8 @@ class Transformer(nn.Module):
         nn.init.normal_(self.embedding.weight, std=args.width**-0.5)
 
     def embed(self, ids):
-        return self.drop(self.embedding(ids) * math.sqrt(self.width) + self.positions[: ids.shape[1]])
+        return self.drop(self.embedding(ids) * math.sqrt(self.width)
+                         + self.positions[: ids.shape[1]])
 
     def forward(self, source, target):
         """source [B,S], target [B,T] with PAD; returns logits [B,T,V]."""
@@ -105,8 +107,8 @@ def to_ctranslate2(model, pieces, folder):
         spec.weight = array(torch.cat([m.weight for m in modules]))
         spec.bias = array(torch.cat([m.bias for m in modules]))
 
-    spec = TransformerSpec.from_config((len(model.encoder), len(model.decoder)), model.encoder[0].self_attention.heads,
-                                       pre_norm=True)
+    spec = TransformerSpec.from_config((len(model.encoder), len(model.decoder)),
+                                       model.encoder[0].self_attention.heads, pre_norm=True)
     for side, layers, last in ((spec.encoder, model.encoder, model.encoder_norm),
                                (spec.decoder, model.decoder, model.decoder_norm)):
         table = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings

@@ -2,11 +2,13 @@
 """Draws figures of the units' papers from the numbers of nmt-explain, as SVG files.
 
   nmt-explain -m model-atr -i newstest2014.en --sentences 3003 --json atr.json -o atr.html
-  scripts/bench/units/draw_gates.py surface FILE.svg                # ATR, figure 2: the twin gates over their two inputs
-  scripts/bench/units/draw_gates.py positions FILE.svg atr.json     # ATR, figure 3: mean gates by position, and their correlation
-  scripts/bench/units/draw_gates.py strongest FILE.svg atr.json     # ATR, figure 4: the earlier piece with the largest weight
-  scripts/bench/units/draw_gates.py memory FILE.svg lrn.json        # LRN, figure 1: how long every piece stays in the state
-  scripts/bench/units/draw_gates.py gradients FILE.svg *.json       # LRN, section 5: gradient norm of the state by distance
+  scripts/bench/units/draw_gates.py surface FILE.svg                # ATR, figure 2: the twin gates
+  over their two inputs scripts/bench/units/draw_gates.py positions FILE.svg atr.json     # ATR,
+  figure 3: mean gates by position, and their correlation scripts/bench/units/draw_gates.py
+  strongest FILE.svg atr.json     # ATR, figure 4: the earlier piece with the largest weight
+  scripts/bench/units/draw_gates.py memory FILE.svg lrn.json        # LRN, figure 1: how long every
+  piece stays in the state scripts/bench/units/draw_gates.py gradients FILE.svg *.json       # LRN,
+  section 5: gradient norm of the state by distance
 
 ATR: Zhang et al., EMNLP 2018. LRN: Zhang & Sennrich, ACL 2019."""
 import argparse
@@ -27,13 +29,15 @@ def logit(p):
 
 
 def surface(_, args):
-    """Input gate s(q + p) and forget gate s(q - p) over p = h'U and q = xW. Their contours are straight lines."""
+    """Input gate s(q + p) and forget gate s(q - p) over p = h'U and q = xW. Their contours are
+    straight lines."""
     charts, r = [], 4
     for sign, name in ((1, "input gate s(q + p)"), (-1, "forget gate s(q - p)")):
         chart = Chart(name, (-r, r), (-r, r), "p = h'U", "q = xW", size=240)
         bounds = [-3 * r, *(logit(level) for level in LEVELS), 3 * r]
         for place, (low, high) in enumerate(zip(bounds, bounds[1:])):
-            corners = [(-r, low + sign * r), (r, low - sign * r), (r, high - sign * r), (-r, high + sign * r)]
+            corners = [(-r, low + sign * r), (r, low - sign * r), (r, high - sign * r),
+                       (-r, high + sign * r)]
             chart.polygon(corners, f"hsl(210,60%,{95 - 6 * place}%)")
         for level in (0.1, 0.5, 0.9):
             middle = logit(level)
@@ -73,8 +77,11 @@ def positions(files, args):
     values = [v for _, curve in curves for v in curve]
     margin = 0.05 * (max(values) - min(values)) or 0.05
     r = correlation(*(curve for _, curve in curves))
-    title = f"{unit['unit']}, {unit['name']}: {'a gate is constant' if r is None else f'r = {r:.4f}'} over positions 1 to {steps}, {numbers['sentences'][0]} sentences"
-    chart = Chart(title, (1, steps), (min(values) - margin, max(values) + margin), "position", "mean over channels and sentences", size=(460, 240))
+    title = (f"{unit['unit']}, {unit['name']}: "
+             f"{'a gate is constant' if r is None else f'r = {r:.4f}'} over positions 1 to "
+             f"{steps}, {numbers['sentences'][0]} sentences")
+    chart = Chart(title, (1, steps), (min(values) - margin, max(values) + margin), "position",
+                  "mean over channels and sentences", size=(460, 240))
     for (name, curve), color in zip(curves, COLORS):
         chart.line(list(enumerate(curve, 1)), color, 1.5, name)
     return [chart]
@@ -85,13 +92,16 @@ def correlation(xs, ys):
     if min(xs) == max(xs) or min(ys) == max(ys):
         return None
     mx, my = sum(xs) / len(xs), sum(ys) / len(ys)
-    return sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / math.sqrt(sum((x - mx) ** 2 for x in xs) * sum((y - my) ** 2 for y in ys))
+    return (sum((x - mx) * (y - my) for x, y in zip(xs, ys))
+            / math.sqrt(sum((x - mx) ** 2 for x in xs) * sum((y - my) ** 2 for y in ys)))
 
 
 def pieces_of(data, which, sentence):
-    pieces = sentence["source_pieces" if data["units"][which]["reads"] == "source" else "target_pieces"]
+    pieces = (
+        sentence["source_pieces" if data["units"][which]["reads"] == "source" else "target_pieces"])
     if len(pieces) < 2:
-        sys.exit(f"error: line {sentence['line']}: {data['units'][which]['name']} reads a single piece")
+        sys.exit(
+            f"error: line {sentence['line']}: {data['units'][which]['name']} reads a single piece")
     return pieces
 
 
@@ -102,10 +112,13 @@ def strongest(files, args):
     pieces = pieces_of(data, which, sentence)
     links = sentence["units"][which]["strongest"]
     widest = max(link["weight"] for link in links)
-    chart = Chart(f"{data['units'][which]['name']}: the earlier piece with the largest weight in the state", (-0.5, len(pieces) - 0.5), (0, max(2, len(pieces) / 2)), "", "", size=(640, 150), axes=False)
+    chart = Chart(f"{data['units'][which]['name']}: the earlier piece with the largest weight in "
+                  "the state", (-0.5, len(pieces) - 0.5), (0, max(2, len(pieces) / 2)), "", "",
+                  size=(640, 150), axes=False)
     for link in links:
         a, b = link["at"], link["from"]
-        chart.arc(b, a, "#33658a", 0.4 + 2.6 * link["weight"] / widest, f"{pieces[b]} to {pieces[a]}: {link['weight']:.3g}")
+        chart.arc(b, a, "#33658a", 0.4 + 2.6 * link["weight"] / widest,
+                  f"{pieces[b]} to {pieces[a]}: {link['weight']:.3g}")
     for place, piece in enumerate(pieces):
         chart.label(place, 0, piece.replace("\u2581", "") or "\u2581", below=True)
     return [chart]
@@ -117,42 +130,58 @@ def memory(files, args):
     sentence = sentence_of(data, args.line)
     pieces, curves = pieces_of(data, which, sentence), sentence["units"][which]["memory"]
     top = max(max(curve) for curve in curves)
-    chart = Chart(f"{data['units'][which]['unit']}, {data['units'][which]['name']}: weight of every piece in the state after each step", (0, len(pieces) - 1), (0, 1.05 * top), "", "mean over channels", size=(640, 260), x_labels=[p.replace("\u2581", "") or "\u2581" for p in pieces])
+    chart = Chart(f"{data['units'][which]['unit']}, {data['units'][which]['name']}: "
+                  "weight of every piece in the state after each step", (0, len(pieces) - 1),
+                  (0, 1.05 * top), "", "mean over channels", size=(640, 260),
+                  x_labels=[p.replace("\u2581", "") or "\u2581" for p in pieces])
     for place, curve in enumerate(curves):
         step = -1 if data["units"][which]["direction"] == "backward" else 1
-        chart.line([(place + step * d, weight) for d, weight in enumerate(curve)], COLORS[place % len(COLORS)], 1.2, pieces[place], legend=False)
+        chart.line([(place + step * d, weight) for d, weight in enumerate(curve)],
+                   COLORS[place % len(COLORS)], 1.2, pieces[place], legend=False)
     return [chart]
 
 
 def gradients(files, args):
     curves = []
     for path, data in zip(args.json, files):
-        numbers = [n for n in (data["overall"][i] for i in range(len(data["units"])) if args.unit in (None, data["units"][i]["name"])) if n and n["gradient"]]
+        numbers = [n for n in (data["overall"][i] for i in range(len(data["units"])) if args.unit
+                               in (None, data["units"][i]["name"])) if n and n["gradient"]]
         if numbers:
-            curves.append((path.stem if args.names else data["units"][0]["unit"], numbers[0]["gradient"][:args.distance]))
+            curves.append((path.stem if args.names else data["units"][0]["unit"],
+                           numbers[0]["gradient"][:args.distance]))
     if not curves:
         sys.exit("error: no element-wise unit in these files")
     low = min(max(v, 1e-6) for _, curve in curves for v in curve)
-    chart = Chart("gradient of a state with respect to an earlier one", (1, max(len(c) for _, c in curves)), (math.floor(math.log10(low)), 0.2), "distance, steps", "log10 of the norm (identity: 0)", size=(460, 240))
+    chart = Chart("gradient of a state with respect to an earlier one",
+                  (1, max(len(c) for _, c in curves)), (math.floor(math.log10(low)), 0.2),
+                  "distance, steps", "log10 of the norm (identity: 0)", size=(460, 240))
     for (name, curve), color in zip(curves, COLORS):
-        chart.line([(d, math.log10(max(v, 1e-6))) for d, v in enumerate(curve, 1)], color, 1.5, name)
+        chart.line([(d, math.log10(max(v, 1e-6))) for d, v in enumerate(curve, 1)],
+                   color, 1.5, name)
     return [chart]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     figures = {f.__name__: f for f in (surface, positions, strongest, memory, gradients)}
     parser.add_argument("figure", choices=figures)
     parser.add_argument("svg", type=arguments.new_file, help="output file")
     parser.add_argument("json", nargs="*", type=pathlib.Path, help="files of nmt-explain --json")
-    parser.add_argument("--unit", help="name of a layer, such as encoder.layer_0.forward (default: the first with gates)")
-    parser.add_argument("--line", type=arguments.whole(), help="line of the sentence (default: the first)")
-    parser.add_argument("--at-least", type=arguments.whole(), default=100, help="sentences that reach a position for it to count (%(default)s)")
-    parser.add_argument("--distance", type=arguments.whole(2), default=20, help="largest distance (%(default)s)")
-    parser.add_argument("--names", action="store_true", help="name the files in the legend instead of the units")
+    parser.add_argument("--unit", help="name of a layer, such as encoder.layer_0.forward (default: "
+                                       "the first with gates)")
+    parser.add_argument("--line", type=arguments.whole(),
+                        help="line of the sentence (default: the first)")
+    parser.add_argument("--at-least", type=arguments.whole(), default=100,
+                        help="sentences that reach a position for it to count (%(default)s)")
+    parser.add_argument("--distance", type=arguments.whole(2), default=20,
+                        help="largest distance (%(default)s)")
+    parser.add_argument("--names", action="store_true",
+                        help="name the files in the legend instead of the units")
     args = parser.parse_args()
     if (args.figure == "surface") == bool(args.json):
-        parser.error(f"{args.figure} takes {'no file' if args.json else 'a file'} of nmt-explain --json")
+        parser.error(
+            f"{args.figure} takes {'no file' if args.json else 'a file'} of nmt-explain --json")
     files = []
     for path in args.json:
         try:
@@ -164,7 +193,8 @@ def main():
     try:
         charts = figures[args.figure](files, args)
     except (IndexError, KeyError, TypeError) as problem:
-        sys.exit(f"error: {args.json[0]}: damaged, or of another version: {type(problem).__name__} {problem}")
+        sys.exit(f"error: {args.json[0]}: damaged, or of another version: {type(problem).__name__} "
+                 f"{problem}")
     write(args.svg, charts)
 
 

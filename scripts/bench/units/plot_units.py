@@ -39,9 +39,11 @@ def save(figure, folder, name):
 def bars(axis, rows, key, baseline, form, errors=None):
     values = [number(row, key) for row in rows]
     names = [row["unit"] for row in rows]
-    axis.barh(names, values, xerr=errors, color=[BASE if name == baseline else OTHER for name in names], ecolor="#555555", capsize=2)
+    axis.barh(names, values, xerr=errors, color=[BASE if name == baseline else OTHER
+                                                 for name in names], ecolor="#555555", capsize=2)
     for place, value in enumerate(values):
-        axis.text(0, place, " " + form.format(value), va="center", ha="left", color="white", fontsize=8)
+        axis.text(0, place, " " + form.format(value), va="center", ha="left",
+                  color="white", fontsize=8)
     axis.invert_yaxis()
 
 
@@ -49,13 +51,15 @@ def bleu(folder, rows, baseline):
     rows = sorted((row for row in rows if row["bleu"]), key=lambda row: -number(row, "bleu"))
     if not rows:
         return None
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 1.5 + 0.28 * len(rows)), width_ratios=[3, 2])
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 1.5 + 0.28 * len(rows)),
+                                         width_ratios=[3, 2])
     bars(left, rows, "bleu", baseline, "{:.1f}", [number(row, "ci") for row in rows])
     left.set_xlabel("BLEU with 95 % interval")
     for row in rows:
         color = BASE if row["unit"] == baseline else OTHER
         right.plot(number(row, "parameters") / 1e6, number(row, "bleu"), "o", color=color)
-        right.annotate(row["unit"], (number(row, "parameters") / 1e6, number(row, "bleu")), fontsize=7, xytext=(3, 3), textcoords="offset points")
+        right.annotate(row["unit"], (number(row, "parameters") / 1e6, number(row, "bleu")),
+                       fontsize=7, xytext=(3, 3), textcoords="offset points")
     right.set_xlabel("parameters, millions")
     right.set_ylabel("BLEU")
     right.margins(0.15)
@@ -63,15 +67,19 @@ def bleu(folder, rows, baseline):
 
 
 def speed(folder, rows, baseline):
-    rows = sorted((row for row in rows if row["tokens_per_second"]), key=lambda row: -number(row, "tokens_per_second"))
+    rows = sorted((row for row in rows if row["tokens_per_second"]),
+                  key=lambda row: -number(row, "tokens_per_second"))
     if not rows:
         return None
     decoded = [row for row in rows if row["ms_batch_1"]]
-    figure, axes = plt.subplots(1, 2 if decoded else 1, figsize=(11 if decoded else 7, 1.5 + 0.28 * len(rows)), squeeze=False)
+    figure, axes = plt.subplots(1, 2 if decoded else 1,
+                                figsize=(11 if decoded else 7, 1.5 + 0.28 * len(rows)),
+                                squeeze=False)
     bars(axes[0][0], rows, "tokens_per_second", baseline, "{:,.0f}")
     axes[0][0].set_xlabel("training, target tokens a second")
     if decoded:
-        bars(axes[0][1], sorted(decoded, key=lambda row: number(row, "ms_batch_1")), "ms_batch_1", baseline, "{:.1f}")
+        bars(axes[0][1], sorted(decoded, key=lambda row: number(row, "ms_batch_1")), "ms_batch_1",
+             baseline, "{:.1f}")
         axes[0][1].set_xlabel("ms a decoded sentence, batch 1")
     return save(figure, folder, "speed.png")
 
@@ -87,7 +95,8 @@ def front(points):
 
 def pareto(folder, rows, baseline):
     """BLEU and speed of decoding in batches of 64."""
-    points = [(1e3 / number(row, "ms_batch_64"), number(row, "bleu"), row["unit"]) for row in rows if row["bleu"] and row["ms_batch_64"]]
+    points = [(1e3 / number(row, "ms_batch_64"), number(row, "bleu"), row["unit"])
+              for row in rows if row["bleu"] and row["ms_batch_64"]]
     if not points:
         return None
     figure, axis = plt.subplots(figsize=(9, 6))
@@ -120,7 +129,8 @@ def curves(folder, points, baseline):
 
 
 def is_point(value):
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(each, float | int) for each in value)
+    return (isinstance(value, list) and len(value) == 2
+            and all(isinstance(each, float | int) for each in value))
 
 
 def read_curves(path):
@@ -134,7 +144,8 @@ def read_curves(path):
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=arguments.folder, help="work directory of compare_units.py")
     parser.add_argument("baseline", help="unit that the figures highlight, as the table names it")
     return parser.parse_args()
@@ -148,12 +159,14 @@ def main():
             sys.exit(f"{folder / name}: is missing; compare_units.py writes it")
     table = csv.DictReader(arguments.read_text(folder / "table.csv").splitlines(keepends=True))
     if missing := [name for name in COLUMNS if name not in (table.fieldnames or ())]:
-        arguments.fail(f"{folder / 'table.csv'}: has no column {missing[0]}; compare_units.py writes it")
+        arguments.fail(f"{folder / 'table.csv'}: has no column {missing[0]}; compare_units.py "
+                       "writes it")
     rows = list(table)
     points = read_curves(folder / "curves.json")
     if plt is None:
         sys.exit("matplotlib is missing: pip install matplotlib")
-    names = [bleu(folder, rows, baseline), speed(folder, rows, baseline), pareto(folder, rows, baseline), curves(folder, points, baseline)]
+    names = [bleu(folder, rows, baseline), speed(folder, rows, baseline),
+             pareto(folder, rows, baseline), curves(folder, points, baseline)]
     print("figures: " + (", ".join(filter(None, names)) or "none, there is nothing to show yet"))
 
 

@@ -68,7 +68,7 @@ void Case::compare(const std::string& what, double value, double reference, doub
 // A sample consists of enough runs to take a millisecond, so that the resolution of the clock is
 // negligible.
 double Case::shortest(Function body, void* context, std::int64_t& runs) {
-  constexpr double least = 1e-3;
+  constexpr double min_seconds = 1e-3;
   Clock& clock = bench_.clock();
   body(context);
   std::int64_t repeats = 1;
@@ -79,7 +79,7 @@ double Case::shortest(Function body, void* context, std::int64_t& runs) {
     for (std::int64_t i = 0; i < repeats; ++i) body(context);
     const double seconds = clock.stop();
     runs += repeats;
-    if (seconds < least && !quick()) {
+    if (seconds < min_seconds && !quick()) {
       repeats *= 2;
       continue;
     }

@@ -3,9 +3,9 @@
 #include "app/benchmark/bench.h"
 #include "app/benchmark/facts.h"
 #include "app/benchmark/tables/tables.h"
-#include "app/compute.h"
+#include "app/compute/compute.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/math/flush_subnormals.h"
 
 #include <cerrno>
@@ -83,7 +83,7 @@ void benchmark(const BenchmarkSpec& spec, std::FILE* terminal) {
     fail(ExitStatus::usage, "out: - is standard output, which has a report already; name a file");
   if (compute.cuda() && !spec.blas.empty())
     fail(ExitStatus::usage, "--blas is for the CPU, not for --device {}", spec.compute.device);
-  const kernels::ProductMethod* const library = compute.products();
+  const kernels::ProductMethod* const library = compute.open_products();
   const auto clock = Clock::of(compute);
   // Not destroyed: the threads of a BLAS end with the program.
   const Blas& blas = *new Blas(spec.blas);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/dynamic_library.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <cstdint>
 #include <string>

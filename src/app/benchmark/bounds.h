@@ -2,7 +2,7 @@
 
 #include "app/benchmark/clock.h"
 #include "app/benchmark/result.h"
-#include "app/compute.h"
+#include "app/compute/compute.h"
 
 #include <memory>
 #include <vector>

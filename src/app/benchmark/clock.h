@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/compute.h"
+#include "app/compute/compute.h"
 
 #include <memory>
 

@@ -1,6 +1,6 @@
 #include "app/benchmark/facts.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/instruction_set.h"
 
 #include <algorithm>

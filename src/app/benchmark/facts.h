@@ -5,7 +5,7 @@
 #include "app/benchmark/bounds.h"
 #include "app/benchmark/clock.h"
 #include "app/benchmark/result.h"
-#include "app/compute.h"
+#include "app/compute/compute.h"
 #include "kernels/products/product_method.h"
 
 namespace nmt::app::bench {

@@ -44,8 +44,9 @@ std::vector<Lines> read_references(const BleuSpec& spec) {
       const bool last = k + 1 == streams.size();  // the last field keeps further tabs
       const std::size_t end = last ? lines[i].size() : lines[i].find('\t', begin);
       if (end == std::string::npos)
-        fail(ExitStatus::data, "{}: line {} has {} fields, not {}", spec.references[0], i + 1,
-             k + 1, streams.size());
+        fail(ExitStatus::data, "{}: line {} has {}, expected {} (trailing tabs do not count)",
+             spec.references[0], i + 1, counted(static_cast<std::int64_t>(k) + 1, "field"),
+             streams.size());
       streams[k].push_back(lines[i].substr(begin, end - begin));
       begin = end + 1;
     }
@@ -54,7 +55,9 @@ std::vector<Lines> read_references(const BleuSpec& spec) {
 }
 
 void warn_if_tokenized(const System& system, const BleuSpec& spec) {
-  if (spec.force || spec.bleu.tokenizer == BleuTokenizer::multi_bleu) return;
+  if (spec.force || spec.bleu.tokenizer == BleuTokenizer::multi_bleu ||
+      std::find(spec.metrics.begin(), spec.metrics.end(), "bleu") == spec.metrics.end())
+    return;
   std::size_t tokenized = 0;
   for (const std::string& line : system.lines) tokenized += line.ends_with(" .");
   if (tokenized >= 100)

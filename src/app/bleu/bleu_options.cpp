@@ -72,7 +72,8 @@ std::vector<Option> fields(BleuSpec& s) {
                    .idle_when(unless_metric("chrf")),
                Option("lineage", &s.lineage, "BLEU by four common definitions, with signatures"),
                Option("sentence-level", &s.sentence_level, "one score per line").alias({"sl"}),
-               Option("force", &s.force, "no warning about tokenized hypotheses"),
+               Option("force", &s.force, "no warning about tokenized hypotheses")
+                   .idle_when(unless_metric("bleu")),
            }),
        in_group(
            "significance",
@@ -114,7 +115,9 @@ std::vector<Option> fields(BleuSpec& s) {
                     Option("width", &s.width, "digits after the decimal point")
                         .alias({"w"})
                         .range(0, 100),
-                    Option("format", &s.format, "output format").alias({"f"}),
+                    Option("format", &s.format,
+                           "output format; sentence-level and score-only: always text")
+                        .alias({"f"}),
                 }),
        in_group("common",
                 {Option("quiet", &s.quiet, "log errors only").alias({"q"}).never_dumped()})});

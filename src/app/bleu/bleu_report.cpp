@@ -195,12 +195,6 @@ std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
   std::vector<Lines> rows{{"System"}};
   std::vector<Json> json;
   std::string signatures;
-  // As sacreBLEU, the tests count the resamples that differ by more than the outputs themselves.
-  // The difference of equal outputs is 0, so p is small where it should be 1.
-  const auto is_baseline = [&](std::size_t s) { return systems[s].lines == systems[0].lines; };
-  for (std::size_t s = 1; paired && s < systems.size(); ++s)
-    if (is_baseline(s))
-      log::warn("{} equals the baseline, line by line: its p-value means nothing", systems[s].name);
   for (std::size_t s = 0; s < systems.size(); ++s) {
     rows.push_back({paired && s == 0 ? "Baseline: " + systems[s].name : systems[s].name});
     json.push_back({{"system", rows.back()[0]}});
@@ -209,6 +203,13 @@ std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
     std::vector<SentenceCounts> counts;
     for (const System& system : systems)
       counts.push_back(sentence_counts(*metric, system.lines, references));
+    // As sacreBLEU, the tests count the resamples that differ by more than the outputs themselves.
+    // The difference of equal counts is 0, so p is small where it should be 1.
+    const auto is_baseline = [&](std::size_t s) { return counts[s].values == counts[0].values; };
+    for (std::size_t s = 1; paired && s < systems.size(); ++s)
+      if (is_baseline(s))
+        log::warn("{}: {} equals the baseline in every line: its p-value is not meaningful",
+                  systems[s].name, metric->name());
     std::vector<PairedResult> results;
     if (bootstrap)
       results = paired_bootstrap(*metric, counts, spec.paired_samples(), spec.seed);

@@ -1,7 +1,7 @@
 #include "app/classify/classify.h"
 
 #include "app/common_options.h"
-#include "app/compute.h"
+#include "app/compute/compute.h"
 #include "app/files/line_input.h"
 #include "app/files/outputs.h"
 #include "config/fields.h"
@@ -57,7 +57,7 @@ void classify_lines(const ClassifySpec& spec, LoadedClassifier& loaded, LineWrit
     if (tab != std::string::npos) example.second = line.substr(tab + 1);
     if (loaded.has_text(line))  // a line of white space is no text
       require_fields(loaded, 1 + std::count(line.begin(), line.end(), '\t'),
-                     spec.input.empty() ? "standard input" : spec.input, number);
+                     or_standard_stream(spec.input) == "-" ? "standard input" : spec.input, number);
     if (examples.size() == window || !input.ready()) write();
   }
   write();
@@ -103,8 +103,8 @@ void check(const ClassifySpec& spec) {
 void classify(const ClassifySpec& spec) {
   check(spec);
   check_outputs(
-      {{spec.evaluate.empty() ? or_standard_input(spec.input) : spec.evaluate}, {spec.model}},
-      {{"output", spec.output}});
+      {{spec.evaluate.empty() ? or_standard_stream(spec.input) : spec.evaluate}, {spec.model}},
+      {{"output", or_standard_stream(spec.output)}});
   LineWriter writer(spec.output);
   Compute compute(spec.compute);
   log::info("{}", compute.describe("nmt-classify"));

@@ -2,13 +2,14 @@
 
 #include "app/common_options.h"
 #include "app/convert/convert_check.h"
+#include "app/files/line_input.h"
 #include "app/files/outputs.h"
 #include "app/files/stored_shortlist.h"
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "model/directory/from_settings.h"
 #include "model/directory/loaded_model.h"
 #include "model/directory/stored_weights.h"
@@ -19,6 +20,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace nmt::app {
 namespace {
@@ -102,8 +105,7 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
                 .meta("FILE"),
             Option("no-check", &spec.no_check, "write the model unchecked"),
             Option("check-sentences", &spec.check_sentences,
-                   "sentences to check, spread evenly over the text, and ten times as many before "
-                   "refusing; the first lines of a language model's text")
+                   "sentences in the check; translation models: ten times as many before refusing")
                 .range(1, 1000000)
                 .idle_when(unchecked),
             Option("tolerance", &spec.tolerance,
@@ -120,6 +122,10 @@ void convert(const ConvertSpec& spec) {
     fail(ExitStatus::usage, "no output given; name a new directory with -o DIR");
   if (spec.no_check && !spec.check.empty())
     fail(ExitStatus::usage, "check and no-check exclude each other");
+  std::vector<std::string> read = spec.check;
+  if (const auto options = ShortlistOptions::parse(spec.search.shortlist))
+    read.push_back(options->path);
+  expect_one_standard_input(read);
   const Dtype to = *parse_weights(name_of(spec.precision));
   const ModelDirectory directory = ModelDirectory::open(spec.model);
   directory.require({Task::translation, Task::language_model});

@@ -1,9 +1,8 @@
 #include "app/convert/convert_check.h"
 
-#include "app/compute.h"
-#include "app/files/line_input.h"
+#include "app/compute/compute.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "eval/bleu.h"
@@ -55,7 +54,6 @@ CheckText check_text(const ConvertSpec& spec, int context_sentences) {
   if (spec.check.empty()) {
     all = development_set(spec.model);
   } else if (spec.check.size() == 2) {
-    expect_one_standard_input(spec.check);
     all.origin = spec.check[0];
     all.sources = read_lines(spec.check[0]);
     all.references = read_lines(spec.check[1]);
@@ -74,15 +72,15 @@ CheckText check_text(const ConvertSpec& spec, int context_sentences) {
   return all;
 }
 
-// At most `most` sentences with text on both sides, spread evenly over the text: its parts may
-// differ in kind.
-CheckText spread(const CheckText& all, std::size_t most) {
+// Up to `max_sentences` sentences with text on both sides, spread evenly over the text: its parts
+// may differ in kind.
+CheckText spread(const CheckText& all, std::size_t max_sentences) {
   CheckText text;
   text.origin = all.origin;
   std::vector<std::size_t> usable;
   for (std::size_t i = 0; i < all.sources.size(); ++i)
     if (!is_blank(all.sources[i]) && !is_blank(all.references[i])) usable.push_back(i);
-  const std::size_t count = std::min(usable.size(), most);
+  const std::size_t count = std::min(usable.size(), max_sentences);
   for (std::size_t n = 0; n < count; ++n) {
     const std::size_t i = usable[n * usable.size() / count];
     text.sources.push_back(all.sources[i]);
@@ -97,9 +95,9 @@ CheckText spread(const CheckText& all, std::size_t most) {
 
 double bleu_with(Dtype weights, const Shortlist* shortlist, const ConvertSpec& spec,
                  const CheckText& text) {
-  ComputeSpec where = spec.compute;
-  where.precision = parse_enum<Precision>(precision_name(weights), "precision");
-  Compute compute(where);
+  ComputeSpec compute_spec = spec.compute;
+  compute_spec.precision = parse_enum<Precision>(precision_name(weights), "precision");
+  Compute compute(compute_spec);
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const std::unique_ptr<LoadedModel> model = LoadedModel::load(spec.model, compute.context(*arena));
   BatchTranslatorOptions options = translator_options(spec.search, compute.cpu());
@@ -125,8 +123,8 @@ nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to,
   CheckText text;
   double before = 0, after = 0;
   std::string found;
-  const auto is_good = [&](std::size_t most) {
-    text = spread(all, most);
+  const auto is_good = [&](std::size_t max_sentences) {
+    text = spread(all, max_sentences);
     before = bleu_with(Dtype::f32, nullptr, spec, text);
     after = bleu_with(to, shortlist, spec, text);
     found = fmt::format("BLEU {:.2f} in float32, {:.2f} in {}, over {} sentences of {}", before,
@@ -136,7 +134,7 @@ nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to,
   const auto first = static_cast<std::size_t>(spec.check_sentences);
   bool good = is_good(first);
   if (!good && text.has_more) {
-    log::info("{}; more sentences decide, as BLEU of few varies", found);
+    log::info("{}; repeating the check with up to {} sentences", found, first * more_sentences);
     good = is_good(first * more_sentences);
   }
   if (!good)

@@ -1,4 +1,4 @@
-#include "app/compute.h"
+#include "app/compute/compute.h"
 #include "app/convert/convert_check.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -9,6 +9,7 @@
 #include "text/lines.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 namespace nmt::app {
@@ -32,9 +33,9 @@ std::vector<std::string> lines_of(const ConvertSpec& spec) {
 
 std::vector<LineScore> scores_with(Dtype weights, const ConvertSpec& spec,
                                    const std::vector<std::string>& lines) {
-  ComputeSpec where = spec.compute;
-  where.precision = parse_enum<Precision>(precision_name(weights), "precision");
-  Compute compute(where);
+  ComputeSpec compute_spec = spec.compute;
+  compute_spec.precision = parse_enum<Precision>(precision_name(weights), "precision");
+  Compute compute(compute_spec);
   const std::unique_ptr<Arena> arena = compute.new_arena();
   LoadedLanguageModel loaded(spec.model, compute.context(*arena));
   return score_lines(loaded.model(), loaded.vocabulary(), lines, {});
@@ -45,8 +46,9 @@ std::vector<LineScore> scores_with(Dtype weights, const ConvertSpec& spec,
 nlohmann::ordered_json check_language_model(const ConvertSpec& spec, Dtype to) {
   const std::vector<std::string> lines = lines_of(spec);
   const std::vector<LineScore> scores = scores_with(Dtype::f32, spec, lines);
-  const double before = perplexity(scores), after = perplexity(scores_with(to, spec, lines)),
-               rise = 100 * (after / before - 1);
+  const std::vector<LineScore> converted = scores_with(to, spec, lines);
+  const double before = perplexity(scores), after = perplexity(converted),
+               rise = 100 * std::expm1(entropy_per_word(converted) - entropy_per_word(scores));
   if (std::none_of(scores.begin(), scores.end(), [](const LineScore& s) { return s.words > 0; }))
     fail(ExitStatus::data, "check: {} has no line with text for this vocabulary", spec.check[0]);
   const std::string found =

@@ -3,7 +3,7 @@
 #include "app/distill/steps/steps.h"
 #include "app/program.h"
 #include "config/fields.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/hash/lines_hash.h"
 #include "core/log.h"
 #include "model/directory/model_directory.h"
@@ -64,8 +64,8 @@ bool later_has_results(const Step& step, const WorkDirectory& work) {
 }
 
 // `settings`: of the step now.
-Outlook outlook(const Step& step, const Distillation& all, const Json& settings) {
-  using enum Outlook::Kind;
+StepState state_of(const Step& step, const Distillation& all, const Json& settings) {
+  using enum StepState::Kind;
   const auto before = all.work.read(step.name);
   if (!before) return {begins, ""};
   const std::string absent =
@@ -74,34 +74,36 @@ Outlook outlook(const Step& step, const Distillation& all, const Json& settings)
           : "";
   const std::string other = difference(before->settings, settings);
   // Other results than those that later steps have read.
-  const bool contradicts = !other.empty() && !step.outlook && later_has_results(step, all.work);
+  const bool contradicts =
+      !other.empty() && !step.resume_state && later_has_results(step, all.work);
   if (!all.work.has_results(step.name))
-    return contradicts ? Outlook{refused, other} : Outlook{begins, absent};
+    return contradicts ? StepState{refused, other} : StepState{begins, absent};
   if (before->finished && other.empty() && absent.empty()) return {finished, ""};
-  if (step.outlook)
-    return all.work.missing(step.name, 0).empty() ? step.outlook(all) : Outlook{begins, absent};
+  if (step.resume_state)
+    return all.work.missing(step.name, 0).empty() ? step.resume_state(all)
+                                                  : StepState{begins, absent};
   const bool continued = WorkDirectory::continues(step.name);
   if (!before->finished && !continued)
-    return contradicts ? Outlook{refused, other} : Outlook{begins, ""};
+    return contradicts ? StepState{refused, other} : StepState{begins, ""};
   if (!other.empty()) return {refused, other};
   return {continued ? continues : begins, absent};
 }
 
 // What a run does with a step that is not repeated, for --dry-run. `trains`: the step train is to
 // be run, so that the student, which the settings of the later steps contain, is not known.
-std::string forecast(const Step& step, const Distillation& all, bool trains) {
+std::string describe(const Step& step, const Distillation& all, bool trains) {
   if (trains && all.work.has_results(step.name))
     return fmt::format("refused if the student changes (--redo {})", name_of(step.name));
   if (trains) return "to be run";
-  const Outlook next = outlook(step, all, step.settings(all));
+  const StepState next = state_of(step, all, step.settings(all));
   const std::string why =
-      next.why.empty() || next.kind == Outlook::Kind::refused ? "" : ": missing " + next.why;
+      next.why.empty() || next.kind == StepState::Kind::refused ? "" : ": missing " + next.why;
   switch (next.kind) {
-    case Outlook::Kind::finished: return "finished";
-    case Outlook::Kind::refused:
+    case StepState::Kind::finished: return "finished";
+    case StepState::Kind::refused:
       return fmt::format("refused: {} (--redo {})", next.why, name_of(step.name));
-    case Outlook::Kind::begins: return "to be run" + why;
-    case Outlook::Kind::continues: return "to be continued" + why;
+    case StepState::Kind::begins: return "to be run" + why;
+    case StepState::Kind::continues: return "to be continued" + why;
   }
   return "";
 }
@@ -120,12 +122,29 @@ void print_plan(const Distillation& all) {
     else if (spec.redo != DistillStep::none && step->name >= spec.redo)
       line = "to be repeated";
     else
-      line = forecast(*step, all, trains);
+      line = describe(*step, all, trains);
     text += fmt::format("{:<10} {}\n", name_of(step->name), line);
     stops = stops || line.starts_with("refused: ");
     trains = trains || (step->name == DistillStep::train && line != "finished");
   }
   print(text);
+}
+
+// Error (usage): --redo would remove what this command reads.
+void check_redo(const Distillation& all) {
+  const DistillSpec& spec = all.spec;
+  if (spec.redo == DistillStep::none) return;
+  std::vector<std::string> inputs = spec.teachers;
+  if (!spec.backward.empty()) inputs.push_back(spec.backward);
+  const DataSpec& data = spec.student.data;
+  for (const auto* more : {&data.train_sets, &data.valid_sets, &spec.test_sets, &data.vocabs})
+    inputs.insert(inputs.end(), more->begin(), more->end());
+  for (const Step* step : steps)
+    for (const std::string& input : inputs)
+      if (step->name >= spec.redo && all.work.contains(step->name, input))
+        fail(ExitStatus::usage,
+             "redo: --redo {} would remove {}, which this command reads; copy it elsewhere first",
+             name_of(spec.redo), input);
 }
 
 // --redo removes nothing where an earlier step refuses the command.
@@ -135,9 +154,9 @@ void remove_repeated(const Distillation& all) {
   for (const Step* step : steps) {
     if (step->name >= first) break;
     if (is_off(*step, all.spec)) continue;
-    const Outlook next = outlook(*step, all, step->settings(all));
-    if (next.kind == Outlook::Kind::refused) refuse_other_settings(step->name, next.why);
-    if (next.kind != Outlook::Kind::finished) break;
+    const StepState next = state_of(*step, all, step->settings(all));
+    if (next.kind == StepState::Kind::refused) refuse_other_settings(step->name, next.why);
+    if (next.kind != StepState::Kind::finished) break;
   }
   // Later steps first: what an interrupted removal leaves has the record of the earlier steps,
   // which refuses other settings.
@@ -152,15 +171,15 @@ ExitStatus run(const Step& step, const Distillation& all) {
     return ExitStatus::ok;
   }
   const Json settings = step.settings(all);
-  const Outlook next = outlook(step, all, settings);
-  if (next.kind == Outlook::Kind::refused) refuse_other_settings(step.name, next.why);
-  if (next.kind == Outlook::Kind::finished) {
+  const StepState next = state_of(step, all, settings);
+  if (next.kind == StepState::Kind::refused) refuse_other_settings(step.name, next.why);
+  if (next.kind == StepState::Kind::finished) {
     log::info("{}: finished before: {}", name, of_stored(step, all.work, [&] {
                 return step.summary(all.work.read(step.name)->result);
               }));
     return ExitStatus::ok;
   }
-  log::info("{}: {}{}", name, next.kind == Outlook::Kind::continues ? "continues" : "begins",
+  log::info("{}: {}{}", name, next.kind == StepState::Kind::continues ? "continues" : "begins",
             next.why.empty() ? "" : ": missing " + next.why);
   bool begun = false;
   const Begin begin = [&] {
@@ -214,6 +233,7 @@ ExitStatus distill(const DistillSpec& spec, const std::vector<std::string>& comm
   check(spec);
   WorkDirectory work(spec.output);
   const Distillation all{spec, work, command};
+  check_redo(all);
   if (spec.dry_run) {
     work.check();
     print_plan(all);

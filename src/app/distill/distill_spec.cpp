@@ -1,17 +1,18 @@
 #include "app/common_options.h"
-#include "app/compute.h"
+#include "app/compute/compute.h"
 #include "app/distill/distill.h"
 #include "app/distill/parts.h"
 #include "app/distill/student_defaults.h"
 #include "app/distill/student_training.h"
-#include "app/ensemble.h"
+#include "app/models/loaded_ensemble.h"
 #include "config/fields.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/number_text.h"
 #include "model/architecture.h"
 #include "model/directory/model_directory.h"
 #include "text/lines.h"
 
+#include <filesystem>
 #include <optional>
 
 namespace nmt::app {
@@ -33,10 +34,20 @@ std::vector<Option> training_options(TrainingSpec& spec) {
   return options;
 }
 
+// Each text is read several times. A missing file or a directory is refused where it is opened.
+void require_regular_file(const char* name, const std::string& file) {
+  std::error_code error;
+  const bool is_stream = file.empty() || file == "-";
+  if (is_stream || (std::filesystem::exists(file, error) && !is_file(file) && !is_directory(file)))
+    fail(ExitStatus::usage, "{}: {} cannot be read several times; expected a regular file", name,
+         is_stream ? "standard input" : file);
+}
+
 // Returns the number of lines, which are the same in all files.
 std::int64_t check_lines(const char* name, const std::vector<std::string>& files) {
   std::vector<std::int64_t> lines;
   for (const std::string& file : files) {
+    require_regular_file(name, file);
     LineReader reader = LineReader::open(file);
     for (std::string line; reader.next(line);) continue;
     lines.push_back(reader.lines());

@@ -1,7 +1,7 @@
 #include "app/distill/parts.h"
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/number_text.h"
 
 #include <algorithm>

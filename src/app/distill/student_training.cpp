@@ -1,7 +1,7 @@
 #include "app/distill/student_training.h"
 
-#include "app/compute.h"
-#include "app/recurrence_log.h"
+#include "app/compute/compute.h"
+#include "app/compute/recurrence_log.h"
 #include "app/train/tasks/translation_training.h"
 #include "config/fields.h"
 #include "model/directory/model_directory.h"
@@ -40,8 +40,7 @@ void check_device(const TrainingSpec& student, const std::pair<int, int>& vocabu
   ComputeSpec asked = student.compute;
   if (!asked.precision) asked.precision = Precision::float32;
   Compute compute(asked, ComputeUse::training);
-  if (asked.products == ProductChoice::onednn || asked.products == ProductChoice::bfloat16x3)
-    compute.products();
+  compute.check_products();
   const std::unique_ptr<Arena> arena = compute.new_training_arena();
   const Context context = compute.training_context(*arena, nullptr);
   Model model(student.model, vocabulary.first, vocabulary.second, context, student.train.seed,

@@ -2,8 +2,8 @@
 
 #include "app/distill/parts.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/temporary.h"
+#include "core/files/file.h"
+#include "core/files/temporary.h"
 #include "model/directory/model_directory.h"
 
 #include <algorithm>
@@ -40,6 +40,14 @@ void remove_all(const std::string& path) {
   if (error) fail(ExitStatus::failed, "{}: cannot be removed: {}", path, error.message());
 }
 
+// Follows symbolic links as far as the path exists.
+fs::path resolved(const std::string& path) {
+  std::error_code error;
+  const fs::path full = fs::absolute(path, error);
+  const fs::path found = fs::weakly_canonical(full, error);
+  return error ? full : found;
+}
+
 bool is_model(const std::string& directory) {
   std::error_code error;
   return ModelDirectory::is_there(directory) &&
@@ -60,6 +68,8 @@ WorkDirectory::~WorkDirectory() {
 
 void WorkDirectory::check() const {
   std::error_code error;
+  if (fs::exists(path_, error) && !fs::is_directory(path_, error))
+    fail(ExitStatus::usage, "output: {} is not a directory; name a new directory", path_);
   if (fs::is_directory(path_, error) && !fs::exists(at("steps"), error) &&
       fs::directory_iterator(path_, error) != fs::directory_iterator())
     fail(ExitStatus::usage,
@@ -132,6 +142,14 @@ std::string WorkDirectory::missing(DistillStep step, std::int64_t parts) const {
   for (std::int64_t i = 0; i < parts; ++i)
     if (const std::string path = part(step, i); !is_file(path)) return path;
   return "";
+}
+
+bool WorkDirectory::contains(DistillStep step, const std::string& path) const {
+  const std::vector<std::string> names = outputs(step);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const fs::path within = resolved(path).lexically_relative(resolved(at(name)));
+    return !within.empty() && *within.begin() != "..";
+  });
 }
 
 void WorkDirectory::remove(DistillStep step) const {

@@ -32,7 +32,8 @@ class WorkDirectory {
   WorkDirectory(const WorkDirectory&) = delete;
   WorkDirectory& operator=(const WorkDirectory&) = delete;
 
-  /// Error (usage): the directory has other files, and no steps of nmt-distill.
+  /// Errors (usage): the path is not a directory, or the directory has other files and no steps of
+  /// nmt-distill.
   void check() const;
   /// Creates the directory and locks it until this object ends. Errors: as check(); (usage):
   /// another process has locked it; (failed): it cannot be created.
@@ -64,6 +65,8 @@ class WorkDirectory {
   /// The first result of a finished step that does not exist; "": none. `parts`: of steps whose
   /// results are parts.
   std::string missing(DistillStep step, std::int64_t parts) const;
+  /// Whether the path is a result of the step, or lies in one.
+  bool contains(DistillStep step, const std::string& path) const;
   /// Removes the record and the results of a step.
   void remove(DistillStep step) const;
   /// Removes the results of a step that cannot be continued, and temporary files of killed

@@ -1,16 +1,16 @@
 #include "app/explain/explain.h"
 
 #include "app/common_options.h"
-#include "app/compute.h"
-#include "app/ensemble.h"
+#include "app/compute/compute.h"
 #include "app/explain/explanation.h"
 #include "app/files/line_input.h"
 #include "app/files/outputs.h"
 #include "app/files/stored_shortlist.h"
+#include "app/models/loaded_ensemble.h"
 #include "app/page.h"
 #include "config/fields.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "model/directory/loaded_model.h"
@@ -31,10 +31,10 @@ std::vector<std::string> read_lines(const ExplainSpec& spec) {
   for (std::string line; input.next(line);) lines.push_back(line);
   input.warn();
   if (lines.empty()) fail(ExitStatus::data, "the input is empty; expected one sentence per line");
-  const auto most = static_cast<std::size_t>(spec.sentences);
-  if (lines.size() > most) {
-    log::warn("showing only the first {} of {} lines (--sentences)", most, lines.size());
-    lines.resize(most);
+  const auto max_lines = static_cast<std::size_t>(spec.sentences);
+  if (lines.size() > max_lines) {
+    log::warn("showing only the first {} of {} lines (--sentences)", max_lines, lines.size());
+    lines.resize(max_lines);
   }
   return lines;
 }
@@ -80,11 +80,11 @@ namespace {
 class Translations {
  public:
   Translations(const ExplainSpec& spec, LoadedModel& explained, const Context& context) {
-    ComputeSpec where = spec.compute;
-    where.stored_precision = decoding_precision({}, {spec.model});
+    ComputeSpec compute_spec = spec.compute;
+    compute_spec.stored_precision = decoding_precision({}, {spec.model});
     LoadedModel* model = &explained;
-    if (where.stored_precision != Precision::float32) {
-      compute_.emplace(where);
+    if (compute_spec.stored_precision != Precision::float32) {
+      compute_.emplace(compute_spec);
       arena_ = compute_->new_arena();
       own_ = LoadedModel::load(spec.model, compute_->context(*arena_));
       model = own_.get();
@@ -113,9 +113,12 @@ class Translations {
 
 void explain(const ExplainSpec& spec) {
   if (spec.model.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
-  check_outputs({{spec.text.empty() ? or_standard_input(spec.input) : ""}, {spec.model}},
-                {{"output", spec.output}, {"json", spec.json}, {"gates", spec.gates}});
-  if ((spec.output.empty() || spec.output == "-") + (spec.json == "-") + (spec.gates == "-") > 1)
+  check_outputs(
+      {{spec.text.empty() ? or_standard_stream(spec.input) : ""}, {spec.model}},
+      {{"output", or_standard_stream(spec.output)}, {"json", spec.json}, {"gates", spec.gates}});
+  if (is_standard_output(or_standard_stream(spec.output)) + is_standard_output(spec.json) +
+          is_standard_output(spec.gates) >
+      1)
     fail(ExitStatus::usage,
          "two of output (the page), json and gates are standard output; name files for the others");
   Compute compute(spec.compute);

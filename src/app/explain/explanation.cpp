@@ -1,9 +1,9 @@
 #include "app/explain/explanation.h"
 
 #include "app/explain/gate_memory.h"
-#include "app/model_text.h"
+#include "app/models/model_text.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/nlohmann.h"
 #include "data/batch.h"
 #include "tensor/safetensors.h"

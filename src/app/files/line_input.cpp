@@ -8,7 +8,7 @@ namespace nmt::app {
 
 void expect_one_standard_input(const std::vector<std::string>& files) {
   if (std::count(files.begin(), files.end(), "-") > 1)
-    fail(ExitStatus::usage, "-: standard input can be read once; give a file in its other places");
+    fail(ExitStatus::usage, "-: standard input is given twice; name a file for one of them");
 }
 
 LineInput::LineInput(const std::string& path, const std::vector<std::string>& texts) {

@@ -2,9 +2,11 @@
 
 #include "app/train/directory/directory_checks.h"
 #include "core/error.h"
+#include "core/files/file.h"
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <system_error>
 
 namespace nmt::app {
@@ -26,12 +28,15 @@ bool is_regular(const fs::path& path) {
 }
 
 void check_against_files(const JobInputs& read, const NamedOutput& output) {
-  if (!is_regular(output.path)) return;
+  const bool is_standard = output.path == "-";
+  const std::string path = is_standard ? "/dev/stdout" : output.path;
+  if (!is_regular(path)) return;
   std::error_code error;
   for (const std::string& name : read.files) {
     const std::string input = name == "-" ? "/dev/stdin" : name;
-    if (is_regular(input) && fs::equivalent(input, output.path, error))
-      fail(ExitStatus::usage, "{}: {} is the input; name another file", output.option, output.path);
+    if (is_regular(input) && fs::equivalent(input, path, error))
+      fail(ExitStatus::usage, "{}: {} is the input; name another file", output.option,
+           is_standard ? "standard output" : output.path);
   }
 }
 
@@ -48,10 +53,18 @@ void check_against_models(const JobInputs& read, const NamedOutput& output) {
 
 }  // namespace
 
+bool is_standard_output(const std::string& file) {
+  if (file == "-") return true;
+  const std::optional<FileIdentity> identity = identity_of(file);
+  return identity && identity == identity_of("/dev/stdout") && identity != identity_of("/dev/null");
+}
+
 void check_outputs(const JobInputs& read, std::initializer_list<NamedOutput> outputs) {
   std::map<fs::path, const char*> named;
   for (const NamedOutput& output : outputs) {
-    if (output.path.empty() || output.path == "-") continue;
+    if (output.path.empty()) continue;
+    check_against_files(read, output);
+    if (output.path == "-") continue;
     std::error_code error;
     if (!fs::exists(output.path, error) || is_regular(output.path)) {
       const auto [before, is_new] = named.emplace(resolved(output.path), output.option);
@@ -59,7 +72,6 @@ void check_outputs(const JobInputs& read, std::initializer_list<NamedOutput> out
         fail(ExitStatus::usage, "{} and {}: both are {}; name two files", before->second,
              output.option, output.path);
     }
-    check_against_files(read, output);
     check_against_models(read, output);
   }
 }

@@ -8,7 +8,7 @@
 #include "app/train/training_text.h"
 #include "config/fields.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/nlohmann.h"
 #include "model/architecture.h"
 #include "model/directory/from_settings.h"

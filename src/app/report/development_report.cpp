@@ -1,7 +1,7 @@
 #include "app/report/development_report.h"
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/nlohmann.h"
 #include "eval/significance.h"
 

@@ -22,10 +22,11 @@ std::vector<config::Option> fields(ReportSpec& spec) {
 void report(const ReportSpec& spec) {
   if (spec.model.empty())
     fail(ExitStatus::usage, "no model directory given; usage: nmt-report DIR");
-  if ((spec.output.empty() || spec.output == "-") && spec.json == "-")
+  if (is_standard_output(or_standard_stream(spec.output)) && is_standard_output(spec.json))
     fail(ExitStatus::usage,
          "output (the page) and json are both standard output; name a file for one of them");
-  check_outputs({{}, {spec.model}}, {{"output", spec.output}, {"json", spec.json}});
+  check_outputs({{}, {spec.model}},
+                {{"output", or_standard_stream(spec.output)}, {"json", spec.json}});
   PageOutput output(spec.output, spec.json);
   const nlohmann::ordered_json data = training_report(spec.model, spec.worst);
   output.write(make_page("report.html", data), data);

@@ -1,9 +1,9 @@
 #include "app/report/training_history.h"
 
-#include "app/model_text.h"
+#include "app/models/model_text.h"
 #include "app/report/development_report.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "model/directory/model_directory.h"

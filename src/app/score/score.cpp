@@ -4,10 +4,11 @@
 #include "app/progress.h"
 #include "app/score/text_scoring.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/log.h"
 #include "model/directory/model_directory.h"
 #include "search/batch_translator.h"
+#include "search/score_stream.h"
 #include "search/stream.h"
 
 #include <fmt/ranges.h>
@@ -69,7 +70,7 @@ PairScorer::Totals score(const ScoreSpec& spec) {
          spec.files.empty() ? "none" : fmt::format("{}", fmt::join(spec.files, ", ")));
   LineReader source_reader = LineReader::open(spec.files[0]),
              target_reader = LineReader::open(spec.files[1]);
-  check_outputs({spec.files, spec.models.models}, {{"output", spec.output}});
+  check_outputs({spec.files, spec.models.models}, {{"output", or_standard_stream(spec.output)}});
   LineWriter writer(spec.output);
   OpenScorer open(spec, "nmt-score");
   ReaderLines sources(source_reader), targets(target_reader);

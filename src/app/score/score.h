@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/open_models.h"
+#include "app/models/open_models.h"
 #include "app/score/score_spec.h"
 #include "search/pair_scorer.h"
 

@@ -4,7 +4,7 @@
 #include "app/files/line_input.h"
 #include "config/fields.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 
 #include <filesystem>
 #include <utility>
@@ -58,7 +58,7 @@ std::vector<Option> fields(ScoreSpec& spec) {
                 }),
             Option("word-scores", &format.word_scores, "log-probability of every piece"),
             Option("context", &spec.context,
-                   "language model: a line is scored after the text before it, or alone"),
+                   "language model: context of a line: preceding text, or none"),
             Option("parts", &spec.parts, "language model: parallel parts of the text")
                 .range(1, 10000),
             Option("summary", &spec.summary, "one number for all pairs instead of scores")

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "app/ensemble.h"
+#include "app/models/loaded_ensemble.h"
 #include "config/enums/task_enums.h"
 #include "config/option.h"
 #include "config/specs.h"
-#include "search/pair_scorer.h"
+#include "search/score_stream.h"
 
 #include <optional>
 #include <string>

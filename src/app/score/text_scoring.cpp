@@ -1,11 +1,13 @@
 #include "app/score/text_scoring.h"
 
-#include "app/compute.h"
+#include "app/compute/compute.h"
+#include "app/compute/weight_type.h"
 #include "app/files/outputs.h"
 #include "config/fields.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/log.h"
+#include "model/directory/stored_weights.h"
 #include "search/line_writer.h"
 #include "tasks/language_model/loaded_language_model.h"
 #include "tasks/language_model/text_score.h"
@@ -65,12 +67,16 @@ void check_text(const ScoreSpec& spec) {
   if (two && spec.context == LineContext::text)
     fail(ExitStatus::usage, "context: two language models compare lines without their context");
   if ((two || spec.context == LineContext::line) && spec.parts > 1)
-    fail(ExitStatus::usage, "parts: {} parts divide a text; context is line", spec.parts);
+    fail(ExitStatus::usage, "parts: {} requires context=text and one model", spec.parts);
 }
 
 std::vector<LineScore> scores_of(const std::string& directory, const ScoreSpec& spec,
-                                 const Text& text, const Context& context) {
+                                 const Text& text, Context context) {
   const bool two = spec.models.models.size() == 2;
+  const Dtype described = context.weights;
+  if (!spec.compute.precision && context.backend->low_precision_weights)
+    set_weight_type(context, ModelDirectory::open(directory).weights());
+  if (context.weights != described) log::info("{}: {}", directory, precision_name(context.weights));
   LoadedLanguageModel loaded(directory, context);
   ScoringSettings settings;
   settings.context = spec.context.value_or(two ? LineContext::line : LineContext::text);
@@ -153,12 +159,13 @@ void score_text(const ScoreSpec& spec) {
   const std::vector<std::string>& models = spec.models.models;
   for (const std::string& model : models) ModelDirectory::open(model).require(Task::language_model);
   const Text text = read(spec.files);
-  check_outputs({{or_standard_input(spec.files.empty() ? "" : spec.files[0])}, models},
-                {{"output", spec.output}});
+  check_outputs({{or_standard_stream(spec.files.empty() ? "" : spec.files[0])}, models},
+                {{"output", or_standard_stream(spec.output)}});
   LineWriter writer(spec.output);
-  ComputeSpec where = spec.compute;
-  if (!where.precision) where.stored_precision = decoding_precision(std::nullopt, models);
-  Compute compute(where);
+  ComputeSpec compute_spec = spec.compute;
+  if (!compute_spec.precision)
+    compute_spec.stored_precision = decoding_precision(std::nullopt, models);
+  Compute compute(compute_spec);
   log::info("{}", compute.describe("nmt-score"));
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const Context context = compute.context(*arena);

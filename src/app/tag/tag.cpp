@@ -1,7 +1,7 @@
 #include "app/tag/tag.h"
 
 #include "app/common_options.h"
-#include "app/compute.h"
+#include "app/compute/compute.h"
 #include "app/files/line_input.h"
 #include "app/files/outputs.h"
 #include "config/fields.h"
@@ -98,8 +98,8 @@ void check(const TagSpec& spec) {
 void tag(const TagSpec& spec) {
   check(spec);
   check_outputs(
-      {{spec.evaluate.empty() ? or_standard_input(spec.input) : spec.evaluate}, {spec.model}},
-      {{"output", spec.output}});
+      {{spec.evaluate.empty() ? or_standard_stream(spec.input) : spec.evaluate}, {spec.model}},
+      {{"output", or_standard_stream(spec.output)}});
   LineWriter writer(spec.output);
   Compute compute(spec.compute);
   log::info("{}", compute.describe("nmt-tag"));

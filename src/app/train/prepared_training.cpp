@@ -4,10 +4,13 @@
 #include "config/fields.h"
 #include "config/period.h"
 #include "core/error.h"
+#include "core/files/file.h"
 #include "core/log.h"
 #include "train/autoconfig.h"
 
 #include <algorithm>
+#include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,19 +24,51 @@ train::Communicator& join(const TrainingSpec& spec, Processes& processes) {
   return hosts;
 }
 
+using VocabsOption = TrainingTask::VocabsOption;
+
+// Whether these files of --vocabs contain the vocabularies of the model.
+bool contain_vocabularies(const std::vector<std::string>& files, const VocabularyPair& model,
+                          VocabsOption named) {
+  return !files.empty() && read_file(files.front()) == model.source->bytes() &&
+         (named == VocabsOption::names_source || read_file(files.back()) == model.target->bytes());
+}
+
 // Keeps the values chosen by the previous run; other changes are logged or refused. Returns the
 // names of the changed settings.
 std::vector<std::string> resume_settings(TrainingSpec& spec, const train::TrainingState& before,
-                                         const TrainingDirectory& directory, bool is_rank_0) {
+                                         const TrainingDirectory& directory,
+                                         const TrainingTask& task, bool is_rank_0) {
   std::vector<train::ChangedSetting> changes = take_over(spec, before.settings);
-  // The same vocabularies may have another file name. Only the first rank compares them.
-  std::erase_if(changes, [&](const train::ChangedSetting& change) {
-    return change.name == "vocabs" && (!is_rank_0 || directory.has_vocabularies(spec.data.vocabs));
-  });
+  // The same vocabularies may have other file names. Only the first rank compares them. The stored
+  // names tell whether both sides have one vocabulary.
+  const VocabsOption named = task.vocabs_option();
+  const auto is_same = [&](const train::ChangedSetting& change) {
+    return change.name == "vocabs" &&
+           (named == VocabsOption::is_idle || !is_rank_0 ||
+            contain_vocabularies(spec.data.vocabs, directory.vocabularies(), named));
+  };
+  if (std::erase_if(changes, is_same) > 0 && named != VocabsOption::is_idle)
+    spec.data.vocabs = earlier_vocabs(before.settings);
   train::announce_changes(changes, spec.train.model, spec.start_anew);
   std::vector<std::string> names;
   for (const train::ChangedSetting& change : changes) names.push_back(change.name);
   return names;
+}
+
+// Warns of settings that need more validations without improvement than early stopping allows. At
+// the same number they still take effect, for a training that is extended. `averages`: averaging
+// has begun already.
+void warn_of_early_stopping(const TrainSpec& spec, bool averages) {
+  const bool validates = spec.valid_freq.empty() || parse_period(spec.valid_freq, "valid-freq");
+  if (spec.early_stopping == 0 || !validates) return;
+  const auto warn = [&spec](const char* option, int stalls) {
+    if (stalls > spec.early_stopping)
+      log::warn("{} {} has no effect: early-stopping {} comes first", option, stalls,
+                spec.early_stopping);
+  };
+  if (!averages) warn("average-after", spec.average_after);
+  const bool decays = spec.lr_decay > 0 && spec.lr_decay_strategy == DecayStrategy::stalled;
+  if (decays && !spec.lr_decay_start.empty()) warn("lr-decay-start", spec.lr_decay_start.back());
 }
 
 // The changed settings on which the values of the metric depend that decides about the best
@@ -58,13 +93,17 @@ std::string changed_metric_options(const TrainingSpec& spec, const train::Traini
   return names;
 }
 
+bool has_same_text(const train::TrainingState& before, const TrainingTask& task) {
+  return before.batching_hash.starts_with(task.text_identity().current);
+}
+
 // Links that changed under the name of their file would pass unnoticed. Another file is a logged
 // change, and links of other text must differ.
 void require_same_alignments(const TrainingSpec& spec, const train::TrainingState& before,
                              const TrainingTask& task, const std::vector<std::string>& changed) {
-  const std::string now = task.alignments_hash();
+  const std::string now = task.alignments_identity().current;
   if (now.empty() || before.alignments.empty() || now == before.alignments ||
-      !before.batching_hash.starts_with(task.text_hash()) ||
+      !has_same_text(before, task) ||
       std::find(changed.begin(), changed.end(), "guided-alignment") != changed.end())
     return;
   fail(ExitStatus::usage,
@@ -95,6 +134,20 @@ void keep_after(TrainSpec& spec, const train::TrainingState& before) {
     spec.after = after;
 }
 
+// Epochs of other text count anew, and so do those of a relative --after, also where keep_after()
+// kept its end; updates and tokens count on.
+void count_epochs_anew(TrainSpec& spec, const std::string& relative_after) {
+  std::istringstream relative(relative_after), kept(spec.after);
+  std::string after;
+  for (std::string anew, end; std::getline(relative, anew, ',') && std::getline(kept, end, ',');) {
+    const bool is_in_epochs =
+        anew.starts_with('+') &&
+        parse_period(std::string_view(anew).substr(1), "after").unit == Period::Unit::epochs;
+    after += (after.empty() ? "" : ",") + (is_in_epochs ? anew : end);
+  }
+  spec.after = after;
+}
+
 // Makes relative lengths absolute: --after +10e counts from the current progress.
 void resolve_after(TrainSpec& spec, const PreparedTraining& training) {
   Progress done = training.before ? training.before->progress : Progress{};
@@ -105,13 +158,10 @@ void resolve_after(TrainSpec& spec, const PreparedTraining& training) {
 
 void warn_of_other_hold_out(const DataSpec& data, const PreparedTraining& training) {
   const auto& before = training.before;
-  if (!before || !data.valid_sets.empty() ||
-      before->batching_hash.starts_with(training.task->text_hash()))
-    return;
+  if (!before || !data.valid_sets.empty() || has_same_text(*before, *training.task)) return;
   log::warn(
       "the development set is held out from other text than before; if that text contained the "
-      "same "
-      "pairs, they have been trained on; name another with valid-sets");
+      "same pairs, they have been trained on; name another with valid-sets");
 }
 
 }  // namespace
@@ -129,21 +179,24 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
   extends = before && asked.train.after.find('+') != std::string::npos;
   std::vector<std::string> changed;
   if (before) {
-    changed = resume_settings(asked, *before, directory, device.is_rank_0());
+    changed = resume_settings(asked, *before, directory, *task, device.is_rank_0());
     changed_metric_options = app::changed_metric_options(asked, *before, changed);
   }
   std::vector<train::Choice> choices;
   task->read(asked, !before, choices, device.ranks());
   if (before) {
-    before->update_text_hash(task->older_text_hash(), task->text_hash());
-    if (before->alignments == task->older_alignments_hash())
-      before->alignments = task->alignments_hash();
+    before->update_text_hash(task->text_identity());
+    const TextIdentity alignments = task->alignments_identity();
+    if (before->alignments == alignments.v0_2) before->alignments = alignments.current;
   }
   if (before) require_same_alignments(asked, *before, *task, changed);
   check(asked);
   check_effects(asked, task->idle_options());
+  warn_of_early_stopping(asked.train, before && before->average_from >= 0);
   task->try_model(asked);
   batching_hash = task->batching_hash(asked);
+  if (before && !relative_after.empty() && !has_same_text(*before, *task))
+    count_epochs_anew(asked.train, relative_after);
   resolve_after(asked.train, *this);
   warn_of_other_hold_out(asked.data, *this);
   for (const train::Choice& choice : choices)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/processes.h"
+#include "app/compute/processes.h"
 #include "app/train/tasks/training_task.h"
 #include "app/train/training_device.h"
 #include "app/train/training_directory.h"

@@ -26,6 +26,10 @@ std::string earlier_after(const std::string& yaml) {
   return read_settings(yaml).train.after;
 }
 
+std::vector<std::string> earlier_vocabs(const std::string& yaml) {
+  return read_settings(yaml).data.vocabs;
+}
+
 void adopt(TrainingSpec& spec, const std::string& yaml, const std::vector<std::string>& names) {
   TrainingSpec before = read_settings(yaml);
   const std::vector<config::Option> options = fields(spec), earlier = fields(before);

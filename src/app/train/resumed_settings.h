@@ -19,5 +19,7 @@ void adopt(TrainingSpec& spec, const std::string& yaml, const std::vector<std::s
 
 /// The value of --after in stored settings.
 std::string earlier_after(const std::string& yaml);
+/// The value of --vocabs in stored settings.
+std::vector<std::string> earlier_vocabs(const std::string& yaml);
 
 }  // namespace nmt::app

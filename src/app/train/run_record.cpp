@@ -1,7 +1,7 @@
 #include "app/train/run_record.h"
 
 #include "core/nlohmann.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/instruction_set.h"
 
 #include <cmath>

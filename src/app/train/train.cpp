@@ -1,6 +1,6 @@
 #include "app/train/train.h"
 
-#include "app/recurrence_log.h"
+#include "app/compute/recurrence_log.h"
 #include "app/train/run_record.h"
 #include "app/train/training_vocabularies.h"
 #include "core/log.h"
@@ -160,11 +160,11 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
                                         .started = control.started,
                                         .communicator = p.device.ranks(),
                                         .stop = stop,
-                                        .alignments = task.alignments_hash(),
+                                        .alignments = task.alignments_identity().current,
                                         .relative_after = p.relative_after,
                                         .extends = p.extends,
                                         .changed_metric_options = p.changed_metric_options,
-                                        .older_text = task.older_text_hash()});
+                                        .text = task.text_identity()});
   if (!resume(trainer, reporter, p.directory.path(), p.spec.start_anew))
     return result_of(ExitStatus::ok, trainer.state());
   record_run(reporter, trainer.state().progress, p, control.command);

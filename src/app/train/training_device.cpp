@@ -22,7 +22,7 @@ TrainingDevice::TrainingDevice(const TrainingSpec& spec, const Processes& proces
             has_several_ranks() ? fmt::format(", one of {} processes", hosts.size()) : "",
             spec.train.seed);
   arena_ = compute_.new_training_arena();
-  context_ = compute_.training_context(*arena_, compute_.products());
+  context_ = compute_.training_context(*arena_, compute_.open_products());
   if (has_several_ranks() && context_.cuda.device) {
     gpus_ = train::over_nccl(hosts, *context_.cuda.device, spec.compute.rank_timeout);
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "app/compute.h"
-#include "app/processes.h"
+#include "app/compute/compute.h"
+#include "app/compute/processes.h"
 #include "app/train/training_spec.h"
 #include "tensor/context.h"
 #include "train/parallel/communicator.h"

@@ -1,7 +1,6 @@
 #include "app/train/training_directory.h"
 
 #include "config/period.h"
-#include "core/file.h"
 #include "train/optimization/optimizer.h"
 
 #include <algorithm>
@@ -22,16 +21,16 @@ std::int64_t checkpoint_bytes(const TrainSpec& spec, std::int64_t weights) {
 // the start and one at the end. No bound if --after has another unit.
 double max_checkpoints(const TrainSpec& spec) {
   constexpr double no_bound = std::numeric_limits<double>::infinity();
-  double most = no_bound;
+  double max_saves = no_bound;
   for (const Period& whole : parse_periods(spec.after, "after")) {
     double saves = 2;
     for (const auto& [text, name] :
          {std::pair{&spec.save_freq, "save-freq"}, {&spec.valid_freq, "valid-freq"}})
       if (const Period every = parse_period(*text, name))
         saves += every.unit == whole.unit ? std::ceil(whole.count / every.count) : no_bound;
-    most = std::min(most, saves);
+    max_saves = std::min(max_saves, saves);
   }
-  return most;
+  return max_saves;
 }
 
 }  // namespace
@@ -55,12 +54,6 @@ std::optional<train::TrainingState> TrainingDirectory::training_so_far() {
   const std::optional<std::string> newest = store().newest();
   if (!newest) return std::nullopt;
   return train::TrainingState::from_json(*newest, path_);
-}
-
-bool TrainingDirectory::has_vocabularies(const std::vector<std::string>& files) const {
-  const VocabularyPair there = vocabularies();
-  return read_file(files.front()) == there.source->bytes() &&
-         read_file(files.back()) == there.target->bytes();
 }
 
 void TrainingDirectory::create(const ModelSpec& model, const TrainSpec& spec,

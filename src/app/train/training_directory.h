@@ -32,8 +32,6 @@ class TrainingDirectory {
   // On the first rank only:
   /// The vocabularies of the existing model.
   VocabularyPair vocabularies() const { return own_->vocabularies(); }
-  /// Whether these files contain the same vocabularies: one file for both sides, or one for each.
-  bool has_vocabularies(const std::vector<std::string>& files) const;
   /// Start writing to the directory: resume() continues with the existing model; create() starts a
   /// new one with `weights` weights. Errors: as DirectoryStore::resume and create.
   void resume() { own_->resume(); }

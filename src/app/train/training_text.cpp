@@ -37,7 +37,7 @@ void warn_of(const ParallelCorpus& corpus) {
 }
 
 // Receives rank 0's values.
-void share(train::Communicator& ranks, std::vector<std::int64_t>& numbers) {
+void broadcast(train::Communicator& ranks, std::vector<std::int64_t>& numbers) {
   auto count = static_cast<std::uint64_t>(numbers.size());
   ranks.broadcast(&count, sizeof count);
   numbers.resize(count);
@@ -84,7 +84,7 @@ TrainingText open_training_text(DataSpec& data, int context_sentences,
   text.corpus = std::make_unique<ParallelCorpus>(data.train_sets[0], data.train_sets[1]);
   log::info("training text: {} pairs in {} and {}", grouped(text.corpus->pairs()),
             data.train_sets[0], data.train_sets[1]);
-  require_same(ranks, text.corpus->hash(), "the training text differs");
+  require_same(ranks, text.corpus->identity().current, "the training text differs");
   const bool first = ranks.rank() == 0;
   if (first) warn_of(*text.corpus);
   if (!data.valid_sets.empty()) {
@@ -103,8 +103,8 @@ TrainingText open_training_text(DataSpec& data, int context_sentences,
                ? hold_out_some(*text.corpus, train::held_out_pairs(text.corpus->pairs()), data.seed)
                : hold_out(*text.corpus, data.valid_lines, data.seed);
   ranks.barrier();
-  share(ranks, held.development);
-  share(ranks, held.excluded);
+  broadcast(ranks, held.development);
+  broadcast(ranks, held.excluded);
   if (chosen) {
     data.valid_lines = std::ssize(held.development);
     choices.push_back({"valid-lines", fmt::format("{}", data.valid_lines),
@@ -120,7 +120,7 @@ TrainingText open_training_text(DataSpec& data, int context_sentences,
 std::unique_ptr<Alignments> open_alignments(const std::string& path, const ParallelCorpus& corpus,
                                             train::Communicator& ranks) {
   auto alignments = std::make_unique<Alignments>(path, corpus);
-  require_same(ranks, alignments->hash(), "the alignments differ");
+  require_same(ranks, alignments->identity().current, "the alignments differ");
   if (ranks.rank() == 0) alignments->check();
   log::info("guided alignment: links of {} pairs in {}", grouped(corpus.pairs()), path);
   return alignments;

@@ -1,13 +1,14 @@
 #include "app/train/validation.h"
 
-#include "app/workers.h"
+#include "app/compute/workers.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
+#include "core/number_text.h"
 #include "eval/bleu.h"
 #include "eval/chrf.h"
-#include "model/model_scorer.h"
+#include "model/decoding/model_scorer.h"
 #include "search/batch_translator.h"
 #include "search/source_encoder.h"
 
@@ -18,24 +19,31 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace nmt::app {
 namespace {
 
 constexpr int batch_tokens = 2048;  // padded target tokens of a cross-entropy batch
-constexpr int longest = 1000;
+constexpr std::size_t longest = 1000;
 
-// Longest first, so that the first batch needs the most memory.
-std::vector<Batch> make_batches(const DevelopmentSet& set, const Vocabulary& source,
-                                const Vocabulary& target, int context_sentences, ThreadPool& pool) {
+// Batches, the longest first, so that the first one needs the most memory, and the number of
+// cropped sides of pairs.
+std::pair<std::vector<Batch>, std::int64_t> make_batches(const DevelopmentSet& set,
+                                                         const Vocabulary& source,
+                                                         const Vocabulary& target,
+                                                         int context_sentences, ThreadPool& pool) {
   std::vector<Ids> sources, targets;
-  std::vector<EncodedSource> encoded = SourceEncoder(source, context_sentences, longest, false)
-                                           .encode(set.sources, set.contexts, pool);
+  std::int64_t cropped = 0;
+  std::vector<EncodedSource> encoded =
+      SourceEncoder(source, context_sentences, static_cast<int>(longest), false)
+          .encode(set.sources, set.contexts, pool);
   for (std::size_t i = 0; i < set.sources.size(); ++i) {
     Ids t = target.encode(set.references[i]);
     if (encoded[i].source.ids.empty() || t.empty()) continue;
-    t.resize(std::min(t.size(), std::size_t{longest}));
+    for (const std::size_t tokens : {encoded[i].tokens, t.size()}) cropped += tokens > longest;
+    t.resize(std::min(t.size(), longest));
     sources.push_back(std::move(encoded[i].source.ids));
     targets.push_back(std::move(t));
   }
@@ -56,7 +64,7 @@ std::vector<Batch> make_batches(const DevelopmentSet& set, const Vocabulary& sou
     batches.push_back(make_batch(s, t, target.bos(), target.eos()));
     begin += count;
   }
-  return batches;
+  return {std::move(batches), cropped};
 }
 
 std::string parent_of(const std::string& path) {
@@ -119,7 +127,8 @@ TranslationValidator::TranslationValidator(const ModelSpec& model,
   decoded_.sources.resize(decode);
   decoded_.references.resize(decode);
   if (!decoded_.contexts.empty()) decoded_.contexts.resize(decode);
-  batches_ = make_batches(set_, source_, target_, model.context_sentences, compute.pool());
+  std::tie(batches_, cropped_sides_) =
+      make_batches(set_, source_, target_, model.context_sentences, compute.pool());
   if (batches_.empty())
     fail(ExitStatus::data, "the development set has no pair with text on both sides");
 }
@@ -173,6 +182,7 @@ std::vector<std::string> TranslationValidator::translate(
   BatchTranslatorOptions options = translator_options(search_, copy.context.cpu);
   options.on_batch = [this](std::int64_t) { leave_if_stopped(); };
   options.warn_crops = false;
+  options.batching.option = "valid-mini-batch";
   options.crew = copy.workers->crew();
   options.context_sentences = model_.context_sentences;
   BatchTranslator translator(*copy.scorer, source_, target_, options);
@@ -194,10 +204,10 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
   const auto model = copy(weights);
   double entropy = 0;
   std::optional<std::vector<std::string>> texts;  // none: the model cannot translate
+  warn_of_crops();
   if (wants(ValidMetric::cross_entropy, ValidMetric::perplexity))
     entropy = cross_entropy(*model, batches_);
   if (wants(ValidMetric::bleu, ValidMetric::chrf)) {
-    warn_of_crops();
     try {
       texts = translate(*model, decoded_.sources, decoded_.contexts);
       keep(*texts, progress.updates);
@@ -228,9 +238,18 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
   return result;
 }
 
-// Once, as all validations translate the same lines.
+// Once, as all validations read the same lines.
 void TranslationValidator::warn_of_crops() {
   if (std::exchange(crops_warned_, true)) return;
+  if (cropped_sides_ > 0 && wants(ValidMetric::cross_entropy, ValidMetric::perplexity))
+    log::warn(
+        "{}: the development pairs have {} of more than {} tokens; the cross-entropy of "
+        "validations is that of the first {}",
+        set_.source_file, counted(cropped_sides_, "side"), longest, longest);
+  if (wants(ValidMetric::bleu, ValidMetric::chrf)) warn_of_cropped_translations();
+}
+
+void TranslationValidator::warn_of_cropped_translations() const {
   const std::vector<EncodedSource> encoded =
       SourceEncoder(source_, model_.context_sentences, search_.max_length, false)
           .encode(decoded_.sources, decoded_.contexts, compute_.pool());
@@ -277,11 +296,11 @@ std::size_t TranslationValidator::longest_sentence() const {
 
 void TranslationValidator::dry_run(const train::CopyWeights& weights) {
   const auto model = copy(weights);
+  warn_of_crops();
   // As many of the largest batches as are evaluated at a time.
   const std::size_t workers = compute_.cuda() ? 1 : static_cast<std::size_t>(compute_.workers());
   cross_entropy(*model, std::span(batches_).first(std::min(batches_.size(), workers)));
   if (!wants(ValidMetric::bleu, ValidMetric::chrf)) return;
-  warn_of_crops();
   const std::size_t longest_line = longest_sentence();
   const std::span<const ContextSentences> contexts = set_.contexts;
   translate(*model, std::span(set_.sources).subspan(longest_line, 1),

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "app/compute.h"
+#include "app/compute/compute.h"
 #include "config/specs.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "data/batch.h"
 #include "nmt/vocabulary.h"
 #include "text/document_context.h"
@@ -64,6 +64,7 @@ class TranslationValidator : public train::Validator {
                                      std::span<const ContextSentences> contexts) const;
   double cross_entropy(Copy& copy, std::span<const Batch> batches) const;
   void warn_of_crops();
+  void warn_of_cropped_translations() const;
   void leave_if_stopped() const;
   bool wants(ValidMetric a, ValidMetric b) const;
   void keep(const std::vector<std::string>& outputs, std::int64_t updates);
@@ -73,8 +74,9 @@ class TranslationValidator : public train::Validator {
   SearchSpec search_;
   const Vocabulary &source_, &target_;
   DevelopmentSet set_;
-  DevelopmentSet decoded_;      // the first max_sentences
-  std::vector<Batch> batches_;  // for the cross-entropy
+  DevelopmentSet decoded_;          // the first max_sentences
+  std::vector<Batch> batches_;      // for the cross-entropy
+  std::int64_t cropped_sides_ = 0;  // of pairs in batches_
   Compute& compute_;
   train::StopRequest stop_;
   std::string path_;                       // of keep_translations()

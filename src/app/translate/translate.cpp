@@ -138,8 +138,8 @@ TranslateResult translate(const TranslateSpec& spec) {
   expect_one_standard_input(read);
   LineInput input(spec.input, spec.text);
   JobInputs inputs = inputs_of(spec);
-  if (spec.text.empty()) inputs.files.push_back(or_standard_input(spec.input));
-  check_outputs(inputs, {{"output", spec.output}});
+  if (spec.text.empty()) inputs.files.push_back(or_standard_stream(spec.input));
+  check_outputs(inputs, {{"output", or_standard_stream(spec.output)}});
   LineWriter writer(spec.output);
   OpenTranslator open(spec, "nmt-translate");
   ProgressLine progress(spec.input);

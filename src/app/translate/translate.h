@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/open_models.h"
+#include "app/models/open_models.h"
 #include "app/translate/translate_spec.h"
 #include "search/batch_translator.h"
 #include "search/beam/shortlist.h"

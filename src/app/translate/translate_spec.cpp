@@ -19,7 +19,7 @@ std::vector<config::Option> fields(TextSpec& spec) {
        Option("repetition-guard", &spec.repetition_guard,
               "replace translations that repeat words or pieces in a row"),
        Option("recase", &spec.recase,
-              "translate lines in capitals and titles in sentence case, and restore")});
+              "translation of all-caps and title-case lines in sentence case; case restored")});
 }
 
 std::vector<config::Option> fields(TranslateSpec& spec) {

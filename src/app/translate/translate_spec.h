@@ -1,7 +1,7 @@
 #pragma once
 
-#include "app/ensemble.h"
 #include "app/files/outputs.h"
+#include "app/models/loaded_ensemble.h"
 #include "config/option.h"
 #include "config/specs.h"
 #include "search/text/text_rules.h"

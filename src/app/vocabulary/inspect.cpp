@@ -103,8 +103,9 @@ void inspect_vocabulary(const InspectVocabularySpec& spec) {
   if (spec.ids && !spec.encode && !spec.decode)
     fail(ExitStatus::usage, "--ids requires --encode or --decode");
   const Vocabulary vocabulary = Vocabulary::load(spec.model);
-  check_outputs({{spec.model, spec.encode || spec.decode ? or_standard_input(spec.input) : ""}, {}},
-                {{"output", spec.output}});
+  check_outputs(
+      {{spec.model, spec.encode || spec.decode ? or_standard_stream(spec.input) : ""}, {}},
+      {{"output", or_standard_stream(spec.output)}});
   LineWriter writer(spec.output);
   if (spec.encode || spec.decode) {
     const PieceText pieces(vocabulary);

@@ -1,7 +1,7 @@
 #include "autograd/recurrent/cell.h"
 
-#include "autograd/blocks.h"
-#include "autograd/packed.h"
+#include "autograd/linear/blocks.h"
+#include "autograd/packed_weights.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/product_input.h"
 
@@ -172,7 +172,7 @@ CellGradients::CellGradients(const Context& context, const Cell& cell, std::int6
 Tensor room_for_products(const Context& context, const Cell& cell, std::int64_t rows,
                          std::int64_t columns) {
   const bool reads_rows = cell.groups == 1 && !cell.rearrange && !cell.dropout;
-  return reads_rows ? rounded_room(context, {rows, columns}) : Tensor();
+  return reads_rows ? allocate_rounded(context, {rows, columns}) : Tensor();
 }
 
 kernels::CellGradient CellGradients::view(const Cell& cell) const {

@@ -51,7 +51,7 @@ void round_states(const Tape& tape, const Cell& cell, Node& states, Loop& loop) 
   const Tensor& value = states.value;
   Tensor copy = cell.unit->has_recurrent_product()
                     ? room_for_products(tape.context(), cell, value.rows(), cell.width)
-                    : rounded_room(tape.context(), value.shape());
+                    : allocate_rounded(tape.context(), value.shape());
   if (!copy) return;
   loop.states_rounded = copy.data<std::uint16_t>();
   states.rounded = {value.f32(), std::move(copy)};

@@ -1,8 +1,8 @@
 #include "kernels/recurrent/conditional.h"
 
 #include "autograd/attention.h"
-#include "autograd/blocks.h"
-#include "autograd/packed.h"
+#include "autograd/linear/blocks.h"
+#include "autograd/packed_weights.h"
 #include "autograd/recurrent/cell.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/product_input.h"
@@ -105,9 +105,9 @@ void backward(Tape& tape, const Saved& s) {
   const std::int64_t space = a.attention.space, width = a.context_width();
   const CellGradients lower(at, s.layer.lower, rows, s.x->value);
   CellGradients higher(at, s.layer.higher, rows, s.xc);
-  if (a.higher.groups == 1) higher.dx_rounded = rounded_room(at, {rows, wide});
+  if (a.higher.groups == 1) higher.dx_rounded = allocate_rounded(at, {rows, wide});
   const Tensor dqueries = at.empty({rows, space}),
-               dqueries_rounded = rounded_room(at, {rows, space});
+               dqueries_rounded = allocate_rounded(at, {rows, space});
   Tensor doutputs;
   if (a.headed) doutputs = at.empty({rows, width});
   const Node& states = *s.out.states[0];
@@ -150,6 +150,85 @@ void backward(Tape& tape, const Saved& s) {
   for (std::size_t p = 0; p < s.initial.size(); ++p) tape.accumulate(*s.initial[p], dinitial[p]);
 }
 
+// The weights of the layer's own products, packed; transposed too for the backward pass.
+void view_weights(const Context& context, const Conditional& layer, Saved& s, bool recording) {
+  kernels::Conditional& a = s.args;
+  Parameter* const output = layer.attention.output;
+  const auto pack_context = [&](bool transpose, Tensor& packed) -> kernels::PackedWeight {
+    Parameter& weight = *layer.context;
+    if (layer.higher.groups == 1) return packed_weight(context, weight, transpose, packed);
+    if (weight.is_packed()) return view_packed(weight.packed);
+    packed = pack_blocks(context, blocks_of(weight, layer.lower.unit->inputs), weight.value.f32(),
+                         transpose);
+    return view_packed(packed);
+  };
+  a.query = packed_weight(context, *layer.query, false, s.query_packed);
+  if (output) {
+    a.output = packed_weight(context, *output, false, s.output_packed);
+    a.output_width = output->shape[1];
+  }
+  a.context = pack_context(false, s.context_packed);
+  a.context_bias = value_of(layer.context_bias);
+  a.context_gain = value_of(layer.context_gain);
+  a.context_norm_bias = value_of(layer.context_norm_bias);
+  if (!recording) return;
+  a.query_transposed = packed_weight(context, *layer.query, true, s.query_transposed).f32;
+  if (output) a.output_transposed = packed_weight(context, *output, true, s.output_transposed).f32;
+  a.context_transposed = pack_context(true, s.context_transposed).f32;
+}
+
+// Values between the parts of a step, in `kept` rows.
+void allocate_values(const Context& context, const Conditional& layer, Saved& s, std::int64_t kept,
+                     bool recording) {
+  kernels::Conditional& a = s.args;
+  const kernels::Unit& unit = *layer.lower.unit;
+  const std::int64_t h = layer.lower.width, wide = unit.inputs * h;
+  s.queries = context.empty({kept, a.attention.space});
+  s.xc = context.empty({kept, wide});
+  if (layer.attention.output) s.headed = context.empty({kept, a.attention.width});
+  a.headed = pointer(s.headed);  // context_width() reads it
+  if (layer.higher.rearrange) s.contexts_rearranged = context.empty({kept, a.context_width()});
+  a.queries = s.queries.f32();
+  a.xc = s.xc.f32();
+  a.contexts_rearranged = pointer(s.contexts_rearranged);
+  if (recording && layer.context_gain) {
+    s.xc_normal = context.empty({kept, wide});
+    s.xc_rstd = context.empty({kept, unit.inputs});
+    a.xc_normal = s.xc_normal.f32();
+    a.xc_rstd = s.xc_rstd.f32();
+  }
+  for (int p = 0; p < unit.states; ++p) {
+    s.middle.push_back(context.empty({kept, h}));
+    a.initial[p] = s.start[p].f32();
+    a.middle[p] = s.middle[p].f32();
+  }
+  s.middle_rounded = allocate_rounded(context, {kept, h});
+  if (layer.attention.output || !layer.higher.rearrange)
+    s.attended_rounded = allocate_rounded(context, {kept, a.attention.width});
+  a.middle_rounded = copy_of(s.middle_rounded);
+  a.attended_rounded = copy_of(s.attended_rounded);
+  a.lower_record = s.lower_buffers.record();
+  a.higher_record = s.higher_buffers.record();
+}
+
+// States, contexts and attention of all steps.
+void allocate_results(const Tape& tape, const Conditional& layer, Saved& s, std::int64_t kept) {
+  const Context& context = tape.context();
+  kernels::Conditional& a = s.args;
+  for (int p = 0; p < layer.lower.unit->states; ++p) {
+    s.out.states.push_back(tape.result(context.empty({a.steps, a.batch, layer.lower.width})));
+    a.states[p] = s.out.states[p]->value.f32();
+  }
+  round_states(tape, layer.lower, *s.out.states[0], a);
+  s.out.attended.context = tape.result(context.empty({a.steps, a.batch, a.context_width()}));
+  Node& contexts = *s.out.attended.context;
+  if (s.attended_rounded && !layer.attention.output && kept == a.steps * a.batch)
+    contexts.rounded = {contexts.value.f32(), s.attended_rounded};
+  s.out.attended.weights = context.empty({a.steps, a.batch, a.attention.heads, a.attention.steps});
+  a.contexts = contexts.value.f32();
+  a.weights = s.out.attended.weights.f32();
+}
+
 }  // namespace
 
 ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory,
@@ -168,11 +247,8 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   NMT_CHECK(sentence || batch == attention_view.sentences, "{} rows for {} sentences", batch,
             attention_view.sentences);
   const std::int64_t kept = keep ? steps * batch : batch;
-  Parameter* const output = layer.attention.output;
-  const std::int64_t width = output ? output->shape[1] : attention_view.width;
 
-  const std::vector<Var> initial = complete_states(tape, layer.lower, given);
-  Saved s(context, layer, initial, batch, kept, recording);
+  Saved s(context, layer, complete_states(tape, layer.lower, given), batch, kept, recording);
   kernels::Conditional& a = s.args;
   a.lower = s.lower.cell;
   a.higher = s.higher.cell;
@@ -184,65 +260,9 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   view_projections(x->value, a.x, a.x_rounded);
   a.x_norm = pending_norm(projections);
   a.sentence = sentence ? sentence.data<std::int32_t>() : nullptr;
-  a.query = packed_weight(context, *layer.query, false, s.query_packed);
-  if (output) {
-    a.output = packed_weight(context, *output, false, s.output_packed);
-    a.output_width = width;
-    s.headed = context.empty({kept, attention_view.width});
-    a.headed = s.headed.f32();
-  }
-  const auto pack_context = [&](bool transpose, Tensor& packed) -> kernels::PackedWeight {
-    Parameter& weight = *layer.context;
-    if (layer.higher.groups == 1) return packed_weight(context, weight, transpose, packed);
-    if (weight.is_packed()) return view_packed(weight.packed);
-    packed = pack_blocks(context, blocks_of(weight, unit.inputs), weight.value.f32(), transpose);
-    return view_packed(packed);
-  };
-  a.context = pack_context(false, s.context_packed);
-  a.context_bias = value_of(layer.context_bias);
-  a.context_gain = value_of(layer.context_gain);
-  a.context_norm_bias = value_of(layer.context_norm_bias);
-  s.queries = context.empty({kept, attention_view.space});
-  s.xc = context.empty({kept, wide});
-  if (layer.higher.rearrange) s.contexts_rearranged = context.empty({kept, width});
-  a.queries = s.queries.f32();
-  a.contexts_rearranged = pointer(s.contexts_rearranged);
-  a.xc = s.xc.f32();
-  if (recording) {
-    a.query_transposed = packed_weight(context, *layer.query, true, s.query_transposed).f32;
-    if (output)
-      a.output_transposed = packed_weight(context, *output, true, s.output_transposed).f32;
-    a.context_transposed = pack_context(true, s.context_transposed).f32;
-    if (layer.context_gain) {
-      s.xc_normal = context.empty({kept, wide});
-      s.xc_rstd = context.empty({kept, unit.inputs});
-      a.xc_normal = s.xc_normal.f32();
-      a.xc_rstd = s.xc_rstd.f32();
-    }
-  }
-  for (int p = 0; p < unit.states; ++p) {
-    s.middle.push_back(context.empty({kept, h}));
-    s.out.states.push_back(tape.result(context.empty({steps, batch, h})));
-    a.initial[p] = s.start[p].f32();
-    a.middle[p] = s.middle[p].f32();
-    a.states[p] = s.out.states[p]->value.f32();
-  }
-  round_states(tape, layer.lower, *s.out.states[0], a);
-  s.middle_rounded = rounded_room(context, {kept, h});
-  if (output || !layer.higher.rearrange)
-    s.attended_rounded = rounded_room(context, {kept, attention_view.width});
-  a.middle_rounded = copy_of(s.middle_rounded);
-  a.attended_rounded = copy_of(s.attended_rounded);
-  s.out.attended.context = tape.result(context.empty({steps, batch, width}));
-  Node& contexts = *s.out.attended.context;
-  if (s.attended_rounded && !output && kept == steps * batch)
-    contexts.rounded = {contexts.value.f32(), s.attended_rounded};
-  s.out.attended.weights =
-      context.empty({steps, batch, attention_view.heads, attention_view.steps});
-  a.contexts = s.out.attended.context->value.f32();
-  a.weights = s.out.attended.weights.f32();
-  a.lower_record = s.lower_buffers.record();
-  a.higher_record = s.higher_buffers.record();
+  view_weights(context, layer, s, recording);
+  allocate_values(context, layer, s, kept, recording);
+  allocate_results(tape, layer, s, kept);
   {
     const Region region(context.profile, "conditional layer", conditional_work(layer, a, false));
     dispatch(context, [&](const auto& backend) { kernels::conditional_forward(backend, a); });

@@ -7,16 +7,17 @@
 namespace nmt::ops {
 
 std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
-                            const Projections& of_x, const Projections& of_guide,
+                            const Projections& of_x, const Projections& of_higher_x,
                             const std::vector<Var>& given, const Tensor& mask, bool reverse,
                             std::int64_t position) {
   const Context& context = tape.context();
-  const Var &x = of_x.value, &guide = of_guide.value;
+  const Var &x = of_x.value, &higher_x = of_higher_x.value;
   const bool recording = tape.recording(), keep = recording || tape.probe();
   kernels::Transition args;
   describe_loop(lower, x, mask, reverse, position, keep, args);
-  NMT_CHECK(guide->value.shape() == x->value.shape(), "the higher unit reads {}, the lower one {}",
-            guide->value.shape().text(), x->value.shape().text());
+  NMT_CHECK(higher_x->value.shape() == x->value.shape(),
+            "the higher unit reads {}, the lower one {}", higher_x->value.shape().text(),
+            x->value.shape().text());
   const std::int64_t steps = args.steps, batch = args.batch;
   const std::int64_t kept = keep ? steps * batch : batch;
   const CellView lower_view = view_cell(context, lower, recording),
@@ -28,9 +29,9 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
 
   args.lower = lower_view.cell;
   args.higher = higher_view.cell;
-  view_projections(guide->value, args.guide, args.guide_rounded);
+  view_projections(higher_x->value, args.higher_x, args.higher_x_rounded);
   args.x_norm = pending_norm(of_x);
-  args.guide_norm = pending_norm(of_guide);
+  args.higher_x_norm = pending_norm(of_higher_x);
   args.lower_record = lower_buffers.record();
   args.higher_record = higher_buffers.record();
   const std::vector<Var> states = new_states(tape, lower, start, args);
@@ -47,24 +48,24 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
   {
     const Region region(context.profile, "recurrences of two units",
                         add_work(cell_work(lower, steps * batch, x->value.dtype(), false),
-                                 cell_work(higher, steps * batch, guide->value.dtype(), false)));
+                                 cell_work(higher, steps * batch, higher_x->value.dtype(), false)));
     dispatch(context, [&](const auto& backend) { kernels::transition_forward(backend, args); });
   }
   if (const Probe* probe = tape.probe()) {
     probe_gates(tape, lower, x->value, lower_buffers,
                 states_before(context, start, states, reverse), reverse);
-    probe_gates(tape, higher, guide->value, higher_buffers, middle, reverse,
+    probe_gates(tape, higher, higher_x->value, higher_buffers, middle, reverse,
                 static_cast<int>(probe->units.size()) - 1);
   }
 
   if (!recording) return states;
   tape.record([&tape, lower, higher, lower_view, higher_view, lower_buffers, higher_buffers, start,
-               middle, middle_rounded, initial, mask, x, guide, states, args] {
+               middle, middle_rounded, initial, mask, x, higher_x, states, args] {
     if (!states[0]->gradient) return;
     const Context& at = tape.context();
     const std::int64_t rows = args.steps * args.batch;
     const CellGradients lower_gradients(at, lower, rows, x->value),
-        higher_gradients(at, higher, rows, guide->value);
+        higher_gradients(at, higher, rows, higher_x->value);
     kernels::TransitionGradient g;
     g.dh = states[0]->gradient.f32();
     g.lower = lower_gradients.view(lower);
@@ -72,7 +73,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
     const std::vector<Tensor> dinitial = initial_gradients(at, lower, args.batch, g.dinitial);
     std::optional<Region> back(std::in_place, at.profile, "recurrences of two units, back",
                                add_work(cell_work(lower, rows, x->value.dtype(), true),
-                                        cell_work(higher, rows, guide->value.dtype(), true)));
+                                        cell_work(higher, rows, higher_x->value.dtype(), true)));
     dispatch(at, [&](const auto& backend) {
       const Tensor scratch = at.empty({kernels::transition_scratch(backend, args)});
       g.scratch = scratch.f32();
@@ -84,7 +85,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
     add_weight_gradients(tape, higher, higher_buffers, higher_gradients,
                          {{{middle[0].f32(), copy_of(middle_rounded)}, 0, rows}}, rows);
     tape.accumulate(*x, lower_gradients.of_x().reshape(x->value.shape()));
-    tape.accumulate(*guide, higher_gradients.of_x().reshape(guide->value.shape()));
+    tape.accumulate(*higher_x, higher_gradients.of_x().reshape(higher_x->value.shape()));
     for (std::size_t p = 0; p < initial.size(); ++p) tape.accumulate(*initial[p], dinitial[p]);
   });
   return states;

@@ -5,8 +5,6 @@
 
 #include <limits>
 
-#include <fmt/format.h>
-
 namespace nmt {
 
 Alignments::Alignments(const std::string& path, const ParallelCorpus& corpus)
@@ -31,14 +29,6 @@ std::vector<AlignmentPoint> Alignments::links(std::int64_t pair) const {
 
 void Alignments::check() const {
   for (std::int64_t pair = 0; pair < file_.lines(); ++pair) links(pair);
-}
-
-std::string Alignments::hash() const {
-  return fmt::format("{:016x}", file_.fingerprint());
-}
-
-std::string Alignments::older_hash() const {
-  return fmt::format("{:016x}", file_.older_fingerprint());
 }
 
 }  // namespace nmt

@@ -22,9 +22,7 @@ class Alignments {
   std::vector<AlignmentPoint> links(std::int64_t pair) const;
   /// Reads all links. Error (data): as links().
   void check() const;
-  /// Identifies the content.
-  std::string hash() const;
-  std::string older_hash() const;  ///< as ParallelCorpus::older_hash()
+  TextIdentity identity() const { return file_.identity(); }
 
  private:
   const ParallelCorpus& corpus_;

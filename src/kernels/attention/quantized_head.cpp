@@ -1,8 +1,8 @@
 #include "kernels/attention/quantized_head.h"
 
 #include "kernels/attention/softmax_row.h"
-#include "kernels/products/gemm_int8.h"
-#include "kernels/products/quantize.h"
+#include "kernels/products/int8/gemm_int8.h"
+#include "kernels/products/int8/quantize.h"
 
 #include <algorithm>
 #include <bit>

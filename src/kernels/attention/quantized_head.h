@@ -7,9 +7,9 @@
 namespace nmt::kernels {
 
 /// Keys and values of one head and one sentence in int8, for dot-product attention of models with
-/// int8 weights: two matrices packed for int8 products (products/gemm_int8.h), keys with one scale
-/// per position and values with one scale per channel. Queries and weights are quantized as rows of
-/// int8 products are.
+/// int8 weights: two matrices packed for int8 products (products/int8/gemm_int8.h), keys with one
+/// scale per position and values with one scale per channel. Queries and weights are quantized as
+/// rows of int8 products are.
 struct QuantizedHead {
   std::int64_t length = 0;  ///< S, positions
   std::int64_t space = 0;   ///< channels of keys and queries

@@ -1,6 +1,6 @@
 #include "kernels/attention/quantized_memory.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/attention/quantized_head.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "kernels/decoding/beam.h"
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <algorithm>
 #include <vector>

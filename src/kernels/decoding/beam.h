@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/host_device.h"
-#include "kernels/backend.h"
 #include "kernels/decoding/top_k.h"
+#include "kernels/handles.h"
 
 #include <cstdint>
 #include <limits>

@@ -4,7 +4,7 @@
 // launch costs more than what it moves; in training, the kernels save a pass over the rows.
 
 #include "core/error.h"
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/bfloat16.h"
 

@@ -1,7 +1,7 @@
 #include "kernels/decoding/top_k.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/block_maximum.h"
 
 #include <algorithm>

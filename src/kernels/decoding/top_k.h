@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,9 @@
 #include "kernels/products/gemm.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/pointwise.h"
-#include "kernels/products/bf16_products.h"
+#include "kernels/products/bf16/bf16_products.h"
 #include "kernels/products/product.h"
 #include "kernels/products/product_method.h"
 #include "kernels/products/tile.h"

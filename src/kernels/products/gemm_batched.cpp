@@ -1,8 +1,8 @@
 #include "kernels/products/gemm_batched.h"
 
 #include "core/error.h"
-#include "core/thread_pool.h"
-#include "kernels/products/bf16_products.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/products/bf16/bf16_products.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/product.h"
 #include "kernels/products/product_method.h"

@@ -1,7 +1,7 @@
 #include "kernels/products/product.h"
 
 #include "core/error.h"
-#include "kernels/products/bf16_products.h"
+#include "kernels/products/bf16/bf16_products.h"
 #include "kernels/products/blocks/multiply.h"
 #include "kernels/products/product_method.h"
 #include "kernels/products/separate.h"

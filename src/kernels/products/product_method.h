@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 #include "kernels/products/product_kind.h"
 
 #include <cstdint>
@@ -10,24 +10,26 @@ namespace nmt::kernels {
 
 struct Bf16Products;
 
-/// oneDNN's GEMM as a replacement of the own tiles, for training. With Cpu::products set, gemm()
-/// and the gradient of softmax_loss() use it where it is faster (docs/design/products.md). The last
-/// bits of its results may depend on the number of rows and threads, so decoding, which uses packed
-/// weights, never uses it. It is loaded with dlopen() on request: programs that do not train do not
-/// need it.
+class OneDnn;
+
+/// How gemm() and its kin compute products where weights are not packed for decoding:
+/// Cpu::products. Null means our own tiles in float32.
 ///
-/// bfloat16() is not a library: with it, gemm(), pack(), gemm_packed(), their batched forms, the
-/// recurrent layers and softmax_loss() round the inputs of products to bfloat16 and compute them by
-/// own tiles with sums in float32 (bf16_products.h). Matrices packed with it must be multiplied
-/// with it.
+/// one_dnn(): by oneDNN, in training, where it is faster (docs/design/products.md). Decoding uses
+/// packed weights and never oneDNN, since the last bits of its results may depend on the number of
+/// rows and threads.
 ///
-/// bfloat16x3() is the same with three numbers in bfloat16 for an input, by AMX: products with the
+/// bfloat16(): gemm(), pack(), gemm_packed(), their batched forms, the recurrent layers and
+/// softmax_loss() round the inputs of products to bfloat16 and compute them by own tiles with sums
+/// in float32 (bf16/bf16_products.h). Matrices packed with it must be multiplied with it.
+///
+/// bfloat16x3(): the same with three numbers in bfloat16 for an input, by AMX: products with the
 /// precision of float32 (Bf16Products::parts). Each output has a smaller error on average than a
 /// chain of multiply-adds in float32. Infinite inputs give NaN, and so do those above the largest
 /// number in bfloat16, 3.39e38.
 ///
-/// separate() is for models in int8: with it, gemm(), gemm_packed() and their batched forms compute
-/// the same bits on every instruction set (separate.h).
+/// separate(): for models in int8, gemm(), gemm_packed() and their batched forms compute the same
+/// bits on every instruction set (separate.h).
 class ProductMethod {
  public:
   static const ProductMethod& bfloat16();
@@ -41,8 +43,8 @@ class ProductMethod {
   /// Those of bfloat16() or bfloat16x3(), or null.
   const Bf16Products* bf16_products() const { return rounded_; }
   bool rounds_separately() const { return kind_ == Kind::separate; }
-  /// Loads the installed library. Returns null, with the reason in *why, when none is usable.
-  static const ProductMethod* open(std::string* why);
+  /// OneDnn::open(): null, with the reason in *why, when no library is usable.
+  static const ProductMethod* one_dnn(std::string* why);
   /// For example "oneDNN 2.6.3" or "own tiles, bfloat16 by AMX".
   const std::string& name() const { return name_; }
   /// From now on it computes the products of these kinds; zen4_kinds initially. Not while products
@@ -51,19 +53,17 @@ class ProductMethod {
   /// Whether it computes this product: one of its kinds in float32, with plain matrices of at least
   /// 32 rows.
   bool takes(const Product& p) const;
-  /// product_part() by oneDNN: rows [m_begin, m_end) and columns [n_begin, n_end) on the calling
-  /// thread. Error (failed): oneDNN returns an error status.
+  /// OneDnn::run().
   void run(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
            std::int64_t n_end) const;
 
  private:
-  struct Functions;
   enum class Kind { library, tiles, separate };
-  explicit ProductMethod(const Functions& functions);
+  explicit ProductMethod(const OneDnn& library);
   ProductMethod(Kind kind, const char* name) : kind_(kind), name_(name) {}
 
   Kind kind_;
-  const Functions* functions_ = nullptr;   // of a library
+  const OneDnn* library_ = nullptr;        // of a library
   const Bf16Products* rounded_ = nullptr;  // of tiles
   std::string name_;
   mutable LibraryKinds kinds_ = zen4_kinds;

@@ -1,7 +1,7 @@
 #include "kernels/products/select_columns.h"
 
-#include "core/thread_pool.h"
-#include "kernels/products/bf16_products.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/products/bf16/bf16_products.h"
 #include "kernels/products/gemm.h"
 
 #include <algorithm>

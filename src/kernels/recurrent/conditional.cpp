@@ -44,8 +44,8 @@ void conditional_forward(const Cpu& cpu, const Conditional& a) {
   const Attention& att = a.attention;
   const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h,
                      width = a.context_width();
-  const Shares shares(cpu, a.batch);
-  const ShareCpu on = shares.cpu(cpu);
+  const RowShares shares(cpu, a.batch);
+  const RowsCpu on = shares.cpu(cpu);
   shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     const std::int64_t rows = end - begin;
     for (std::int64_t t = 0; t < a.steps; ++t) {
@@ -114,7 +114,7 @@ struct BackwardShare {
 };
 
 // The backward pass of step t for the rows of a share.
-void step_backward(const ShareCpu& on, const Conditional& a, const ConditionalGradient& g,
+void step_backward(const RowsCpu& on, const Conditional& a, const ConditionalGradient& g,
                    const Layout& layout, const BackwardShare& share, std::int64_t t) {
   const Attention& att = a.attention;
   const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h,
@@ -159,14 +159,14 @@ void step_backward(const ShareCpu& on, const Conditional& a, const ConditionalGr
 }  // namespace
 
 std::int64_t conditional_scratch(const Cpu& cpu, const Conditional& a) {
-  return Shares(cpu, a.batch).count * Layout(a).stride +
+  return RowShares(cpu, a.batch).count * Layout(a).stride +
          a.batch * (cell_space(a.lower) + context_space(a));
 }
 
 void conditional_backward(const Cpu& cpu, const Conditional& a, const ConditionalGradient& g) {
   const Attention& att = a.attention;
-  const Shares shares(cpu, a.batch);
-  const ShareCpu on = shares.cpu(cpu);
+  const RowShares shares(cpu, a.batch);
+  const RowsCpu on = shares.cpu(cpu);
   const Layout layout(a);
   const std::int64_t wide = a.higher.unit->inputs * a.lower.width, width = a.context_width();
   std::fill_n(g.scratch, shares.count * layout.stride, 0.0f);

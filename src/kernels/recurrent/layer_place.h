@@ -3,7 +3,7 @@
 namespace nmt::kernels {
 
 /// The place of a layer in its stack, counted from the input: layer 0, ..., layers - 1.
-struct LayerPlace {
+struct LayerIndex {
   int layer = 0;
   int layers = 1;
 };

@@ -82,7 +82,7 @@ constexpr Unit describe(const char* name, const char* variant) {
   unit.bias = U::bias;
   unit.matrix_state = &matrix_state<U>;
   if constexpr (requires { U::vector_start(0, 0.0); })
-    unit.vector_start = [](int n, double uniform, LayerPlace) {
+    unit.vector_start = [](int n, double uniform, LayerIndex) {
       return U::vector_start(n, uniform);
     };
   return unit;
@@ -122,11 +122,11 @@ struct Division {
       parts = std::clamp<std::int64_t>(per_head, 1, std::min(tiles, states / enough));
     }
   }
-  Shares heads(const Cpu& cpu) const {
-    return Shares(cpu, recurrence.batch * recurrence.heads, min_heads);
+  RowShares heads(const Cpu& cpu) const {
+    return RowShares(cpu, recurrence.batch * recurrence.heads, min_heads);
   }
-  Shares all_parts(const Cpu& cpu) const {
-    return parts == 1 ? heads(cpu) : Shares(cpu, recurrence.batch * recurrence.heads * parts, 1);
+  RowShares all_parts(const Cpu& cpu) const {
+    return parts == 1 ? heads(cpu) : RowShares(cpu, recurrence.batch * recurrence.heads * parts, 1);
   }
   // Of a number in all_parts().
   MatrixHead head(std::int64_t i) const {
@@ -178,7 +178,7 @@ void matrix_forward(const Cpu& cpu, const MatrixRecurrence& a) {
 void matrix_backward(const Cpu& cpu, const MatrixRecurrence& a, const MatrixGradient& g) {
   const MatrixKernels& kernels = *a.unit->matrix_state->kernels;
   const Division division(cpu, a);
-  const Shares shares = division.all_parts(cpu);
+  const RowShares shares = division.all_parts(cpu);
   const std::int64_t sums = sums_of(a), vectors = a.unit->vectors * a.width,
                      outputs = a.steps * head_output(a), parts = division.parts;
   float* const doutputs = g.scratch + shares.count * sums;

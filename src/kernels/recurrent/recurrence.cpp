@@ -1,10 +1,10 @@
 #include "kernels/recurrent/recurrence.h"
 
 #include "kernels/layer_norm.h"
+#include "kernels/products/bf16/gemm_bf16.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
-#include "kernels/products/gemm_bf16.h"
-#include "kernels/products/gemm_int8.h"
+#include "kernels/products/int8/gemm_int8.h"
 #include "kernels/recurrent/rearrange.h"
 #include "kernels/recurrent/rows.h"
 
@@ -31,7 +31,7 @@ void multiply(std::int64_t n, const float* factors, float* x) {
 
 }  // namespace
 
-void product_rows(const ShareCpu& on, std::int64_t groups, std::int64_t planes, std::int64_t rows,
+void product_rows(const RowsCpu& on, std::int64_t groups, std::int64_t planes, std::int64_t rows,
                   std::int64_t in, std::int64_t width, const float* from,
                   const PackedWeight& packed, bool accumulate, float* to) {
   const std::int64_t wide = planes * width;
@@ -53,7 +53,7 @@ void product_rows(const ShareCpu& on, std::int64_t groups, std::int64_t planes, 
                            to, wide);
 }
 
-void product_transposed_rows(const ShareCpu& on, std::int64_t groups, std::int64_t planes,
+void product_transposed_rows(const RowsCpu& on, std::int64_t groups, std::int64_t planes,
                              std::int64_t rows, std::int64_t in, std::int64_t width,
                              const float* from, const float* packed, bool accumulate, float* to) {
   const std::int64_t wide = planes * width;
@@ -73,7 +73,7 @@ void add_shares(const float* parts, std::int64_t shares, std::int64_t stride, st
     for (std::int64_t i = 0; i < n; ++i) destination[i] += parts[share * stride + i];
 }
 
-void cell_forward(const ShareCpu& on, const Cell& cell, const CellRecord& record, std::int64_t at,
+void cell_forward(const RowsCpu& on, const Cell& cell, const CellRecord& record, std::int64_t at,
                   UnitStep step) {
   const Unit& unit = *cell.unit;
   const std::int64_t h = cell.width, rows = step.rows;
@@ -134,7 +134,7 @@ std::int64_t cell_space(const Cell& cell) {
   return cell.rearrange ? 2 * cell.width : cell.width;
 }
 
-void cell_backward(const ShareCpu& on, const Cell& cell, const CellRecord& record,
+void cell_backward(const RowsCpu& on, const Cell& cell, const CellRecord& record,
                    const CellGradient& gradient, std::int64_t row, UnitStep step,
                    float* const* carry, float* sums, float* temporary) {
   const Unit& unit = *cell.unit;
@@ -233,7 +233,7 @@ struct Slices {
     // Below this many rows, a thread takes less time than to wake the others.
     constexpr std::int64_t fewest_rows = 128;
     if (a.cell.unit->has_recurrent_product() || a.steps * a.batch < fewest_rows ||
-        shares.count <= Shares(cpu, a.batch).count)
+        shares.count <= RowShares(cpu, a.batch).count)
       shares.count = 1;
   }
   bool pay() const { return shares.count > 1; }
@@ -247,7 +247,7 @@ struct Slices {
   }
 
   std::int64_t width;
-  Shares shares;
+  RowShares shares;
 };
 
 }  // namespace
@@ -263,8 +263,8 @@ void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
         cell_forward({cpu, false}, a.cell, a.record, at.at, step);
       }
     });
-  const Shares shares(cpu, a.batch);
-  const ShareCpu on = shares.cpu(cpu);
+  const RowShares shares(cpu, a.batch);
+  const RowsCpu on = shares.cpu(cpu);
   shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < a.steps; ++i) {
       const StepOffsets at = step_offsets(a, i, begin);
@@ -275,7 +275,7 @@ void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
 
 // The sums of each share, or of all slices together, then temporary space for all rows.
 std::int64_t recurrence_scratch(const Cpu& cpu, const Recurrence& a) {
-  return Shares(cpu, a.batch).count * cell_sums(a.cell) + a.batch * cell_space(a.cell);
+  return RowShares(cpu, a.batch).count * cell_sums(a.cell) + a.batch * cell_space(a.cell);
 }
 
 namespace {
@@ -305,8 +305,8 @@ void backward_in_slices(const Cpu& cpu, const Recurrence& a, const RecurrenceGra
 
 void recurrence_backward(const Cpu& cpu, const Recurrence& a, const RecurrenceGradient& g) {
   if (const Slices slices(cpu, a); slices.pay()) return backward_in_slices(cpu, a, g, slices);
-  const Shares shares(cpu, a.batch);
-  const ShareCpu on = shares.cpu(cpu);
+  const RowShares shares(cpu, a.batch);
+  const RowsCpu on = shares.cpu(cpu);
   const std::int64_t h = a.cell.width, sums = cell_sums(a.cell);
   std::fill_n(g.scratch, shares.count * sums, 0.0f);
   float* temporary = g.scratch + shares.count * sums;

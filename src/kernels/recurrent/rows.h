@@ -3,7 +3,7 @@
 // CPU helpers shared by the drivers of recurrence, attention and the conditional layer: shares of
 // rows, and one step of a share on the calling thread.
 
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 #include "kernels/attention.h"
 #include "kernels/recurrent/recurrence.h"
 #include "kernels/recurrent/step_offsets.h"
@@ -16,19 +16,19 @@ namespace nmt::kernels {
 /// How the products of a share of rows run: on the calling thread, or, if it is the only share,
 /// with their columns split over all threads, because with few rows, reading the weights dominates
 /// the time.
-struct ShareCpu {
+struct RowsCpu {
   const Cpu& cpu;
   bool all_threads;
 };
 
 /// Rows split into at most one contiguous share per thread. Each share has at least `min_rows`
 /// rows, unless there is only one.
-struct Shares {
-  Shares(const Cpu& cpu, std::int64_t all, std::int64_t min_rows = 4)
+struct RowShares {
+  RowShares(const Cpu& cpu, std::int64_t all, std::int64_t min_rows = 4)
       : rows(all), count(std::clamp<std::int64_t>(all / min_rows, 1, cpu.pool->size())) {}
   std::int64_t begin(std::int64_t share) const { return rows * share / count; }
   /// How the products of a share run.
-  ShareCpu cpu(const Cpu& cpu) const { return {cpu, count == 1 && cpu.pool->size() > 1}; }
+  RowsCpu cpu(const Cpu& cpu) const { return {cpu, count == 1 && cpu.pool->size() > 1}; }
 
   /// Calls body(share, begin, end) on every thread that has a share.
   template <class Body>
@@ -45,11 +45,11 @@ struct Shares {
 
 /// to [rows, planes*width] (+)= from [rows, in] W; W is dense, or block-diagonal in each plane with
 /// `groups` blocks.
-void product_rows(const ShareCpu& on, std::int64_t groups, std::int64_t planes, std::int64_t rows,
+void product_rows(const RowsCpu& on, std::int64_t groups, std::int64_t planes, std::int64_t rows,
                   std::int64_t in, std::int64_t width, const float* from,
                   const PackedWeight& packed, bool accumulate, float* to);
 /// to [rows, in] (+)= from [rows, planes*width] W^T; W^T is packed.
-void product_transposed_rows(const ShareCpu& on, std::int64_t groups, std::int64_t planes,
+void product_transposed_rows(const RowsCpu& on, std::int64_t groups, std::int64_t planes,
                              std::int64_t rows, std::int64_t in, std::int64_t width,
                              const float* from, const float* packed, bool accumulate, float* to);
 
@@ -67,7 +67,7 @@ inline const float* position_row(const Cell& cell, std::int64_t position) {
 /// One step of a cell for some rows: recurrent product, bias or normalization, pointwise step. `at`
 /// is the index of the first row in the record. The caller sets step.x, mask, position, previous
 /// and next; this function sets u and late.
-void cell_forward(const ShareCpu& on, const Cell& cell, const CellRecord& record, std::int64_t at,
+void cell_forward(const RowsCpu& on, const Cell& cell, const CellRecord& record, std::int64_t at,
                   UnitStep step);
 
 /// carry[] = the rows of a share in dinitial[], [B,H] each, set to zero.
@@ -89,7 +89,7 @@ std::int64_t cell_sums(const Cell& cell);
 std::int64_t cell_space(const Cell& cell);
 /// The backward step. carry[] holds dnext and receives dprevious; `row` is the index of the first
 /// row in [T,B]; sums: cell_sums() floats of this share; temporary: rows * cell_space() floats.
-void cell_backward(const ShareCpu& on, const Cell& cell, const CellRecord& record,
+void cell_backward(const RowsCpu& on, const Cell& cell, const CellRecord& record,
                    const CellGradient& gradient, std::int64_t row, UnitStep step,
                    float* const* carry, float* sums, float* temporary);
 /// Adds the sums of all shares to the gradients.

@@ -19,7 +19,7 @@ UnitStep lower_step(const Transition& a, const StepOffsets& at, std::int64_t beg
 
 UnitStep higher_step(const Transition& a, const StepOffsets& at, std::int64_t rows) {
   const std::int64_t h = a.higher.width;
-  UnitStep step = begin_step<UnitStep>(a, at, a.higher, a.guide, rows);
+  UnitStep step = begin_step<UnitStep>(a, at, a.higher, a.higher_x, rows);
   step.position = position_row(a.higher, at.position);
   for (int p = 0; p < a.higher.unit->states; ++p) {
     step.previous[p] = a.middle[p] + at.at * h;
@@ -31,8 +31,8 @@ UnitStep higher_step(const Transition& a, const StepOffsets& at, std::int64_t ro
 }  // namespace
 
 void transition_forward(const Cpu& cpu, const Transition& a) {
-  const Shares shares(cpu, a.batch);
-  const ShareCpu on = shares.cpu(cpu);
+  const RowShares shares(cpu, a.batch);
+  const RowsCpu on = shares.cpu(cpu);
   shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < a.steps; ++i) {
       const StepOffsets at = step_offsets(a, i, begin);
@@ -44,13 +44,13 @@ void transition_forward(const Cpu& cpu, const Transition& a) {
 
 // Per share the sums of the lower cell, then of the higher cell; then temporary space for all rows.
 std::int64_t transition_scratch(const Cpu& cpu, const Transition& a) {
-  return Shares(cpu, a.batch).count * (cell_sums(a.lower) + cell_sums(a.higher)) +
+  return RowShares(cpu, a.batch).count * (cell_sums(a.lower) + cell_sums(a.higher)) +
          a.batch * cell_space(a.lower);
 }
 
 void transition_backward(const Cpu& cpu, const Transition& a, const TransitionGradient& g) {
-  const Shares shares(cpu, a.batch);
-  const ShareCpu on = shares.cpu(cpu);
+  const RowShares shares(cpu, a.batch);
+  const RowsCpu on = shares.cpu(cpu);
   const std::int64_t h = a.lower.width, space = cell_space(a.lower),
                      lower_sums = cell_sums(a.lower), stride = lower_sums + cell_sums(a.higher);
   std::fill_n(g.scratch, shares.count * stride, 0.0f);

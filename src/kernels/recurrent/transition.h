@@ -22,14 +22,14 @@ struct Transition {
   bool keep = true;           ///< records hold all steps (training) or only one (inference)
   /// [T,B,inputs*H] the lower unit's projections, bias and normalization included.
   const float* x = nullptr;
-  const float* guide = nullptr;        ///< [T,B,inputs*H] the higher unit's
+  const float* higher_x = nullptr;     ///< [T,B,inputs*H] the higher unit's
   const float* mask = nullptr;         ///< [T,B] or null; 0: the states pass through both units
   const float* initial[max_states]{};  ///< [B,H]
   float* states[max_states]{};         ///< [T,B,H] the higher unit's, written
   float* middle[max_states]{};         ///< record [.., B,H] the lower unit's
-  const Bfloat16 *x_rounded = nullptr, *guide_rounded = nullptr;  ///< instead of x and guide
-  Bfloat16 *states_rounded = nullptr, *middle_rounded = nullptr;  ///< of states[0] and middle[0]
-  PendingNorm x_norm, guide_norm;                                 ///< of both or none, with T = 1
+  const Bfloat16 *x_rounded = nullptr, *higher_x_rounded = nullptr;  ///< instead of x and higher_x
+  Bfloat16 *states_rounded = nullptr, *middle_rounded = nullptr;     ///< of states[0] and middle[0]
+  PendingNorm x_norm, higher_x_norm;  ///< of both or none, with T = 1
   CellRecord lower_record, higher_record;
 };
 
@@ -37,7 +37,7 @@ struct TransitionGradient {
   const float* dh = nullptr;      ///< [T,B,H] gradient of states[0]
   float* dinitial[max_states]{};  ///< [B,H], written
   CellGradient lower;             ///< dx: gradient of x
-  CellGradient higher;            ///< dx: gradient of guide
+  CellGradient higher;            ///< dx: gradient of higher_x
   float* scratch = nullptr;       ///< transition_scratch() floats
 };
 

@@ -190,10 +190,10 @@ constexpr Unit describe(const char* name, const char* variant) {
     static_assert(has_its_gate_biases<U>(), "gate_biases: a plane or vector beyond the last");
     unit.gate_biases = U::gate_biases;
   }
-  if constexpr (requires { U::vector_start(0, 0.0, LayerPlace{}); })
+  if constexpr (requires { U::vector_start(0, 0.0, LayerIndex{}); })
     unit.vector_start = U::vector_start;
   else if constexpr (requires { U::vector_start(0, 0.0); })
-    unit.vector_start = [](int k, double uniform, LayerPlace) {
+    unit.vector_start = [](int k, double uniform, LayerIndex) {
       return U::vector_start(k, uniform);
     };
   if constexpr (requires { U::state_start; }) {

@@ -80,7 +80,7 @@ struct Unit {
   std::span<const GateBias> gate_biases = {};
   float gate_bias = usual_gate_bias;
   /// The start of a trained vector from a uniform draw in [0, 1); null: 0.
-  double (*vector_start)(int vector, double uniform, LayerPlace place) = nullptr;
+  double (*vector_start)(int vector, double uniform, LayerIndex place) = nullptr;
   /// [states] the state vectors where a layer has no initial state; null: 0.
   const float* state_starts = nullptr;
   float state_start(int state) const { return state_starts ? state_starts[state] : 0.0f; }

@@ -4,7 +4,7 @@
 #include "model/decoder.h"
 #include "nn/cross_attention.h"
 #include "nn/feed_forward.h"
-#include "nn/gated_unit.h"
+#include "nn/recurrent/gated_unit.h"
 
 #include <deque>
 #include <optional>

@@ -3,7 +3,7 @@
 #include "model/block/sublayer.h"
 #include "model/encoder.h"
 #include "nn/feed_forward.h"
-#include "nn/gated_unit.h"
+#include "nn/recurrent/gated_unit.h"
 #include "nn/self_attention.h"
 
 #include <deque>

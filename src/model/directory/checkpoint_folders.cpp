@@ -79,7 +79,7 @@ bool was_best(const std::string& folder) {
   try {
     return StoredCheckpoint(folder).is_best();
   } catch (const Error& error) {
-    log::warn("{}; it counts as none of the best", error.what());
+    log::warn("{}; not counted as a best checkpoint", error.what());
     return false;
   }
 }

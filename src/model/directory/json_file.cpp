@@ -1,7 +1,7 @@
 #include "model/directory/json_file.h"
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 
 #include <filesystem>
 

@@ -51,9 +51,9 @@ void load_frozen(const safetensors::File& file, Dtype weights, Model& model) {
 
 std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory,
                                                const Context& context) {
-  const ModelDirectory place = ModelDirectory::open(directory);
-  place.require(Task::translation);
-  const StoredCheckpoint checkpoint = place.published();
+  const ModelDirectory model_directory = ModelDirectory::open(directory);
+  model_directory.require(Task::translation);
+  const StoredCheckpoint checkpoint = model_directory.published();
   std::unique_ptr<LoadedModel> loaded(new LoadedModel);
   loaded->updates_ = checkpoint.updates();
   loaded->folder_ = checkpoint.folder();
@@ -65,12 +65,12 @@ std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory,
   } catch (const std::system_error&) {
     weights = std::async(std::launch::deferred, open);
   }
-  loaded->vocabularies_ = place.load_vocabularies();
+  loaded->vocabularies_ = model_directory.load_vocabularies();
   loaded->model_ = from_settings(directory, [&] {
-    return std::make_unique<Model>(place.spec(), place.source_size(), place.target_size(), context,
-                                   0, Model::Weights::none);
+    return std::make_unique<Model>(model_directory.spec(), model_directory.source_size(),
+                                   model_directory.target_size(), context, 0, Model::Weights::none);
   });
-  load_frozen(weights.get(), place.weights(), *loaded->model_);
+  load_frozen(weights.get(), model_directory.weights(), *loaded->model_);
   const Vocabulary& target = *loaded->vocabularies_.target;
   loaded->scorer_ = std::make_unique<ModelScorer>(*loaded->model_, target.bos(), target.eos());
   return loaded;

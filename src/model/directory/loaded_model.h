@@ -1,8 +1,8 @@
 #pragma once
 
+#include "model/decoding/model_scorer.h"
 #include "model/directory/model_directory.h"
 #include "model/model.h"
-#include "model/model_scorer.h"
 
 #include <memory>
 #include <string>

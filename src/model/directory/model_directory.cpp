@@ -3,10 +3,10 @@
 #include "config/fields.h"
 #include "config/json.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
+#include "core/files/temporary.h"
 #include "core/hash/checksum.h"
 #include "core/log.h"
-#include "core/temporary.h"
 #include "model/directory/checkpoint_folders.h"
 #include "model/directory/json_file.h"
 #include "model/directory/stored_weights.h"
@@ -288,7 +288,8 @@ void ModelDirectory::clean_up() {
       make_directories(checkpoints_of(path_));
       fs::rename(last->folder(), checkpoints_of(path_) + "/" + name);
     }
-    log::warn("{}/latest is missing or no symbolic link; it names checkpoint {} now", path_, name);
+    log::warn("{}/latest was missing or not a symbolic link; now links to checkpoint {}", path_,
+              name);
     set_link("latest", name);
   }
   remove_newer();

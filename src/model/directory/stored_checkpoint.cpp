@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/hash/checksum.h"
 #include "core/nlohmann.h"
 #include "model/directory/json_file.h"

@@ -1,8 +1,8 @@
 #include "model/directory/stored_weights.h"
 
 #include "core/error.h"
-#include "kernels/products/gemm_bf16.h"
-#include "kernels/products/gemm_int8.h"
+#include "kernels/products/bf16/gemm_bf16.h"
+#include "kernels/products/int8/gemm_int8.h"
 #include "tensor/copy.h"
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace nmt {
 
 // Storage of reduced-precision weights in model files. Parameters with Parameter::may_be_rounded()
 // are BF16, or I8 with one scale per column (per row of a table) in an F32 tensor "NAME.scales":
-// weight = scale * q, q in [-127,127] (kernels/products/gemm_int8.h). All others are F32.
+// weight = scale * q, q in [-127,127] (kernels/products/int8/gemm_int8.h). All others are F32.
 
 /// The name used by --precision and config.json: float32, bfloat16, int8.
 const char* precision_name(Dtype weights);

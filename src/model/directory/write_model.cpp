@@ -1,7 +1,7 @@
 #include "model/directory/write_model.h"
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 
 #include <cerrno>
 #include <cstring>

@@ -197,7 +197,7 @@ class BeamSearch {
   std::int32_t keep_attention(std::int32_t& slot, const DecodingStep& next, int row,
                               int source_steps) {
     if (slot >= 0) {
-      tree_.attention.share(slot);
+      tree_.attention.add_user(slot);
       return slot;
     }
     NMT_CHECK(next.source_steps >= source_steps,

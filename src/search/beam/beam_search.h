@@ -2,7 +2,7 @@
 
 #include "config/specs.h"
 #include "core/error.h"
-#include "kernels/backend.h"
+#include "kernels/handles.h"
 #include "model/step_scorer.h"
 #include "search/beam/ranking.h"
 #include "search/beam/shortlist.h"

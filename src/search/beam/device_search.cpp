@@ -104,10 +104,10 @@ struct DeviceSearch::Impl {
 
   // Maximum over the sentences still being searched.
   int longest() const {
-    int most = 0;
+    int length = 0;
     for (const BeamSentence& sentence : sentences_)
-      if (sentence.live > 0) most = std::max(most, sentence.longest);
-    return most;
+      if (sentence.live > 0) length = std::max(length, sentence.longest);
+    return length;
   }
 
   // Allocates rows for the sentences still being searched, slots(sentence) each.

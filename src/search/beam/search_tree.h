@@ -26,7 +26,7 @@ class AttentionSlots {
  public:
   /// A slot with one user.
   std::int32_t add(std::span<const float> values);
-  void share(std::int32_t slot) { ++slots_[slot].users; }
+  void add_user(std::int32_t slot) { ++slots_[slot].users; }
   void drop(std::int32_t slot);
   const float* operator[](std::int32_t slot) const { return slots_[slot].values.data(); }
   /// Floats in slots, now and at most so far.

@@ -17,7 +17,7 @@ Batch make_classification_batch(std::span<const Ids* const> texts,
   const std::size_t count = texts.size();
   std::size_t steps = 0;
   for (const Ids* ids : texts) steps = std::max(steps, ids->size());
-  batch.sentences = batch.place.whole = static_cast<int>(count);
+  batch.sentences = batch.slice.whole = static_cast<int>(count);
   batch.source_steps = static_cast<int>(steps);
   batch.lines.resize(count);
   std::iota(batch.lines.begin(), batch.lines.end(), 0);

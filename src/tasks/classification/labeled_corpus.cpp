@@ -64,22 +64,11 @@ LabeledCorpus encode(std::span<const LabeledText> examples, const Vocabulary& vo
 }
 
 ClassificationBatches::ClassificationBatches(const LabeledCorpus& corpus, const DataSpec& spec,
-                                             const Share& share)
-    : corpus_(corpus), order_(sizes_of(corpus.texts), spec), share_(share) {}
-
-Batch ClassificationBatches::make(std::span<const std::size_t> examples) const {
-  Batch batch = batch_of(corpus_.texts, corpus_.labels, examples);
-  batch.lines.assign(examples.begin(), examples.end());
-  return share_.size > 1 ? take(batch, share_) : batch;
-}
-
-const Batch& ClassificationBatches::next() {
-  return batch_ = make(order_.next());
-}
-
-std::vector<Batch> ClassificationBatches::largest() {
-  return {make(std::vector<std::size_t>(order_.longest_count(), order_.longest()))};
-}
+                                             const RankSlice& share)
+    : ExampleBatches(sizes_of(corpus.texts), spec, share,
+                     [&corpus](std::span<const std::size_t> examples) {
+                       return batch_of(corpus.texts, corpus.labels, examples);
+                     }) {}
 
 std::vector<std::int32_t> classify_all(Classifier& classifier, std::span<const Ids> texts,
                                        const std::function<void()>& on_batch) {

@@ -1,10 +1,9 @@
 #pragma once
 
-#include "data/example_order.h"
 #include "data/labeled_text.h"
 #include "nmt/vocabulary.h"
 #include "tasks/classification/classifier.h"
-#include "train/batch_source.h"
+#include "tasks/example_batches.h"
 
 #include <cstdint>
 #include <functional>
@@ -35,23 +34,9 @@ struct LabeledCorpus {
 LabeledCorpus encode(std::span<const LabeledText> examples, const Vocabulary& vocabulary,
                      const std::vector<std::string>& names, std::size_t max_tokens);
 
-/// The training batches of a corpus in memory, which must outlive them.
-class ClassificationBatches : public train::BatchSource {
- public:
-  /// With a share, every batch is that part of the full batch.
-  ClassificationBatches(const LabeledCorpus& corpus, const DataSpec& spec, const Share& share);
-  const Batch& next() override;
-  double epochs() const override { return order_.epochs(); }
-  std::string position() const override { return order_.position(); }
-  void restore(const std::string& position) override { order_.restore(position); }
-  std::vector<Batch> largest() override;
-
- private:
-  Batch make(std::span<const std::size_t> examples) const;
-  const LabeledCorpus& corpus_;
-  ExampleOrder order_;
-  Share share_;
-  Batch batch_;
+/// The training batches of a corpus, which must outlive them.
+struct ClassificationBatches : ExampleBatches {
+  ClassificationBatches(const LabeledCorpus& corpus, const DataSpec& spec, const RankSlice& share);
 };
 
 /// The labels of texts, in batches of similar length. `on_batch` is called before each batch.

@@ -124,14 +124,14 @@ LanguageModelState LanguageModel::carried(const Batch& batch) const {
   if (batch.first_step == 0) return {};
   LanguageModelState state;
   state.position = batch.first_step;
-  NMT_CHECK(batch.place.stride == 1 && !streams_.empty() &&
-                batch.place.first + batch.sentences <= streams_[0][0].shape()[0],
-            "a window of streams {} to {} of a model of {}", batch.place.first,
-            batch.place.first + batch.sentences, streams_.empty() ? 0 : streams_[0][0].shape()[0]);
+  NMT_CHECK(batch.slice.stride == 1 && !streams_.empty() &&
+                batch.slice.first + batch.sentences <= streams_[0][0].shape()[0],
+            "a window of streams {} to {} of a model of {}", batch.slice.first,
+            batch.slice.first + batch.sentences, streams_.empty() ? 0 : streams_[0][0].shape()[0]);
   for (const std::vector<Tensor>& vectors : streams_) {
     std::vector<Tensor>& part = state.layers.emplace_back();
     for (const Tensor& vector : vectors)
-      part.push_back(vector.slice(batch.place.first, batch.sentences));
+      part.push_back(vector.slice(batch.slice.first, batch.sentences));
   }
   return state;
 }
@@ -141,7 +141,7 @@ void LanguageModel::carry(const Batch& batch, const LanguageModelState& after) {
   for (std::size_t k = 0; k < streams_.size(); ++k)
     for (std::size_t v = 0; v < streams_[k].size(); ++v)
       copy_rows(context_, after.layers[k][v],
-                streams_[k][v].slice(batch.place.first, batch.sentences));
+                streams_[k][v].slice(batch.slice.first, batch.sentences));
 }
 
 void LanguageModel::begin_update() {
@@ -191,13 +191,14 @@ void LanguageModel::accumulate_gradients(const Batch& batch, const TrainPass& pa
     std::vector<Parameter*> recurrent;
     for (const RecurrentLayer& layer : layers_)
       if (layer.recurrent_weights()) recurrent.push_back(layer.recurrent_weights());
-    const WeightDropout dropout(tape, recurrent,
-                                static_cast<float>(spec_.language_model.dropout_weights));
+    WeightDropout dropout(tape, recurrent,
+                          static_cast<float>(spec_.language_model.dropout_weights));
     const Result result = run(tape, ops::send_symbols(tape, batch.target_in, {t, b}), state, {});
     after = final_state(result, state, t);
     ops::softmax_loss(tape, result.readouts, *output_table_, output_bias_,
                       upload(context_, batch.target_out, {t * b}), pass.label_smoothing, sums);
     tape.run_backward();
+    dropout.add_gradients();
     TrainingTape::end_pass(parameters_);
   }
   carry(batch, after);

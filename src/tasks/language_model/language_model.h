@@ -2,7 +2,7 @@
 
 #include "config/specs.h"
 #include "model/trainable.h"
-#include "nn/recurrent_layer.h"
+#include "nn/recurrent/recurrent_layer.h"
 
 #include <cstdint>
 #include <deque>

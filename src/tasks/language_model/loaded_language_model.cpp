@@ -7,18 +7,18 @@
 namespace nmt {
 
 LoadedLanguageModel::LoadedLanguageModel(const std::string& directory, const Context& context) {
-  const ModelDirectory place = ModelDirectory::open(directory);
-  place.require(Task::language_model);
-  const StoredCheckpoint checkpoint = place.published();
+  const ModelDirectory model_directory = ModelDirectory::open(directory);
+  model_directory.require(Task::language_model);
+  const StoredCheckpoint checkpoint = model_directory.published();
   updates_ = checkpoint.updates();
-  vocabulary_ = place.load_vocabularies().target;
+  vocabulary_ = model_directory.load_vocabularies().target;
   model_ = from_settings(directory, [&] {
-    return std::make_unique<LanguageModel>(place.spec(), vocabulary_->size(), context, 0, 0,
-                                           LanguageModel::Weights::none);
+    return std::make_unique<LanguageModel>(model_directory.spec(), vocabulary_->size(), context, 0,
+                                           0, LanguageModel::Weights::none);
   });
   const safetensors::File file = checkpoint.open_model();
-  check_weights(file, place.weights(), model_->parameters());
-  model_->freeze([&](Parameter& p) { fetch_stored(file, place.weights(), context, p); });
+  check_weights(file, model_directory.weights(), model_->parameters());
+  model_->freeze([&](Parameter& p) { fetch_stored(file, model_directory.weights(), context, p); });
 }
 
 }  // namespace nmt

@@ -22,7 +22,7 @@ struct Part {
 Batch window_of(const std::vector<Part>& parts, std::int64_t first, std::int64_t steps,
                 std::int32_t eos) {
   Batch batch;
-  batch.sentences = batch.place.whole = static_cast<int>(parts.size());
+  batch.sentences = batch.slice.whole = static_cast<int>(parts.size());
   batch.target_steps = static_cast<int>(steps);
   for (std::int64_t t = first; t < first + steps; ++t)
     for (const Part& part : parts) {
@@ -125,14 +125,18 @@ class Scoring {
 
 }  // namespace
 
-double perplexity(std::span<const LineScore> lines) {
+double entropy_per_word(std::span<const LineScore> lines) {
   double sum = 0;
   std::int64_t words = 0;
   for (const LineScore& line : lines) {
     sum -= line.log_probability;
     words += line.words;
   }
-  return std::exp(sum / static_cast<double>(words));
+  return sum / static_cast<double>(words);
+}
+
+double perplexity(std::span<const LineScore> lines) {
+  return std::exp(entropy_per_word(lines));
 }
 
 PerplexityInterval perplexity_interval(std::span<const LineScore> lines, int samples,

@@ -21,7 +21,9 @@ struct LineScore {
   std::vector<double> token_scores;  ///< log p of every token
 };
 
-/// exp of the mean -log p per word (Mikolov et al. 2010): </s> counts as a word; pieces do not.
+/// The mean -log p per word, in nats: </s> counts as a word; pieces do not.
+double entropy_per_word(std::span<const LineScore> lines);
+/// exp of entropy_per_word() (Mikolov et al. 2010); infinite above 709 nats.
 double perplexity(std::span<const LineScore> lines);
 
 /// A 95 % interval.

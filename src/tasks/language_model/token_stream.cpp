@@ -31,7 +31,7 @@ TokenStream::TokenStream(const TextFile& text, std::int64_t lines, const Vocabul
 Batch TokenStream::window(std::int64_t first) const {
   const std::int64_t steps = std::min(steps_, length_ - first);
   Batch batch;
-  batch.sentences = batch.place.whole = static_cast<int>(streams_);
+  batch.sentences = batch.slice.whole = static_cast<int>(streams_);
   batch.target_steps = static_cast<int>(steps);
   batch.target_tokens = steps * streams_;
   batch.first_step = first;
@@ -77,7 +77,9 @@ void TokenStream::restore(const std::string& position) {
     at = std::from_chars(at + names[i].size(), end, numbers[i]).ptr;
   }
   if (at != end || numbers[0] < 0 || numbers[1] < 0 || numbers[1] >= windows())
-    fail(ExitStatus::data, "'{}' is no position in a text of {} windows", position, windows());
+    fail(ExitStatus::data,
+         "invalid corpus position '{}' in state.json; expected 'epoch N window M', M below {}",
+         position, windows());
   epoch_ = numbers[0];
   window_ = numbers[1];
 }

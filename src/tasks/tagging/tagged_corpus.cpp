@@ -48,23 +48,13 @@ TaggedCorpus encode(std::span<const TaggedSentence> sentences, const Vocabulary&
   return corpus;
 }
 
-TaggingBatches::TaggingBatches(const TaggedCorpus& corpus, const DataSpec& spec, const Share& share)
-    : corpus_(corpus), order_(sizes_of(corpus.words), spec), share_(share) {}
-
-Batch TaggingBatches::make(std::span<const std::size_t> examples) const {
-  Batch batch =
-      make_tagging_batch(chosen(corpus_.words, examples), chosen(corpus_.labels, examples));
-  batch.lines.assign(examples.begin(), examples.end());
-  return share_.size > 1 ? take(batch, share_) : batch;
-}
-
-const Batch& TaggingBatches::next() {
-  return batch_ = make(order_.next());
-}
-
-std::vector<Batch> TaggingBatches::largest() {
-  return {make(std::vector<std::size_t>(order_.longest_count(), order_.longest()))};
-}
+TaggingBatches::TaggingBatches(const TaggedCorpus& corpus, const DataSpec& spec,
+                               const RankSlice& share)
+    : ExampleBatches(sizes_of(corpus.words), spec, share,
+                     [&corpus](std::span<const std::size_t> examples) {
+                       return make_tagging_batch(chosen(corpus.words, examples),
+                                                 chosen(corpus.labels, examples));
+                     }) {}
 
 std::vector<Ids> tag_all(Tagger& tagger, std::span<const Ids> sentences,
                          const std::function<void()>& on_batch) {

@@ -1,11 +1,10 @@
 #pragma once
 
 #include "data/columns.h"
-#include "data/example_order.h"
 #include "nmt/vocabulary.h"
+#include "tasks/example_batches.h"
 #include "tasks/tagging/tagger.h"
 #include "tasks/tagging/word_forms.h"
-#include "train/batch_source.h"
 
 #include <cstdint>
 #include <functional>
@@ -28,23 +27,9 @@ struct TaggedCorpus {
 TaggedCorpus encode(std::span<const TaggedSentence> sentences, const Vocabulary& labels,
                     WordForms& forms);
 
-/// The training batches of a corpus in memory, which must outlive them.
-class TaggingBatches : public train::BatchSource {
- public:
-  /// With a share, every batch is that part of the full batch.
-  TaggingBatches(const TaggedCorpus& corpus, const DataSpec& spec, const Share& share);
-  const Batch& next() override;
-  double epochs() const override { return order_.epochs(); }
-  std::string position() const override { return order_.position(); }
-  void restore(const std::string& position) override { order_.restore(position); }
-  std::vector<Batch> largest() override;
-
- private:
-  Batch make(std::span<const std::size_t> examples) const;
-  const TaggedCorpus& corpus_;
-  ExampleOrder order_;
-  Share share_;
-  Batch batch_;
+/// The training batches of a corpus, which must outlive them.
+struct TaggingBatches : ExampleBatches {
+  TaggingBatches(const TaggedCorpus& corpus, const DataSpec& spec, const RankSlice& share);
 };
 
 /// Tags sentences of numbers of WordForms, in batches of similar length; a sentence without words

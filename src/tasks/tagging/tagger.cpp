@@ -39,7 +39,7 @@ Batch make_tagging_batch(std::span<const Ids* const> words, std::span<const Ids*
   const std::size_t sentences = words.size();
   std::size_t steps = 0;
   for (const Ids* ids : words) steps = std::max(steps, ids->size());
-  batch.sentences = batch.place.whole = static_cast<int>(sentences);
+  batch.sentences = batch.slice.whole = static_cast<int>(sentences);
   batch.source_steps = static_cast<int>(steps);
   batch.target_steps = labels.empty() ? 0 : static_cast<int>(steps);
   batch.lines.resize(sentences);

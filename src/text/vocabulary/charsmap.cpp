@@ -39,12 +39,12 @@ class Trie {
     if ((base | 0xFF) >= units_.size()) return kUnsound;
     const bool has_value = node > 0 && (unit & 0x100);  // the value of the root is never read
     if (has_value && (units_[base] & 0x7FFFFFFF) >= values_) return kUnsound;
-    int most = 0;
+    int max_matches = 0;
     for (const std::uint8_t byte : labels_of(base))
-      most = std::max(most, matches_from(base ^ byte, depth + 1));
-    most = std::min(most + has_value, kUnsound);
-    known = static_cast<std::uint8_t>(most + 1);
-    return most;
+      max_matches = std::max(max_matches, matches_from(base ^ byte, depth + 1));
+    max_matches = std::min(max_matches + has_value, kUnsound);
+    known = static_cast<std::uint8_t>(max_matches + 1);
+    return max_matches;
   }
   /// The labels of a node's children, from the 256 words in which they lie. Most nodes have few.
   std::vector<std::uint8_t> labels_of(std::size_t base) const {

@@ -1,7 +1,7 @@
 #include "nmt/vocabulary.h"
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 #include "text/vocabulary/sentencepiece_check.h"

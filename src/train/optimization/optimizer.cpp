@@ -63,10 +63,10 @@ const Kind& kind_of(UpdateRule rule) {
 // The kernels compute in float32: what is 1 there is refused, and so is an epsilon that is near 0,
 // also after its factor sqrt(1 - beta2), since 0/0 is the update of a weight without a gradient.
 void check(const Number& number, double value) {
-  constexpr double least = 1e-30;
+  constexpr double min_positive = 1e-30;
   const bool fits = number.range == Range::below_one
                         ? value >= 0 && static_cast<float>(value) < 1.0f
-                    : number.range == Range::positive ? value >= least
+                    : number.range == Range::positive ? value >= min_positive
                                                       : value >= 0;
   const char* allowed = number.range == Range::below_one  ? "not in [0, 1) in float32"
                         : number.range == Range::positive ? "not at least 1e-30"
@@ -199,7 +199,7 @@ void Optimizer::follow_passes() {
     slices_[i].keeps_gradient = parameter.gradient_is_old ? 1 : 0;
     if (!parameter.is_rounded_in_passes) continue;
     Tensor& copy = states_[i].rounded;
-    if (!copy) copy = rounded_room(context_, parameter.shape);
+    if (!copy) copy = allocate_rounded(context_, parameter.shape);
     if (!copy) continue;
     slices_[i].rounded = copy.data<std::uint16_t>();
     parameter.rounded = {parameter.value.f32(), copy};

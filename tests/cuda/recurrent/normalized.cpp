@@ -77,7 +77,7 @@ void transitions(Parity& p, const CellSizes& c) {
   p.sizes("{}", c.text());
   const std::int64_t h = c.width;
   const BothCell lower(p, c, batch, batch), higher(p, c, batch, batch);
-  const BothProjections x(p, unit.inputs, h), guide(p, unit.inputs, h);
+  const BothProjections x(p, unit.inputs, h), higher_x(p, unit.inputs, h);
   const BothStates initial(p, unit.states, batch * h), states(p, unit.states, batch * h),
       middle(p, unit.states, batch * h);
   const auto copies = copies_of(p, batch * h);
@@ -90,7 +90,7 @@ void transitions(Parity& p, const CellSizes& c) {
     a.position = 1;
     a.keep = false;
     a.x = x.set(on, a.x_norm);
-    a.guide = guide.set(on, a.guide_norm);
+    a.higher_x = higher_x.set(on, a.higher_x_norm);
     initial.set(on, a.initial);
     states.set(on, a.states);
     middle.set(on, a.middle);

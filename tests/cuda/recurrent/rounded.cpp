@@ -86,7 +86,7 @@ void transitions(Parity& p, const CellSizes& c, std::int64_t steps, bool reverse
     p.rng() = Rng(7);
     const BothCell lower(p, c, n, batch), higher(p, c, n, batch);
     const bool rounded = copies && unit.late == 0;
-    const Projections x(p, n * unit.inputs * h, rounded), guide(p, n * unit.inputs * h, rounded);
+    const Projections x(p, n * unit.inputs * h, rounded), higher_x(p, n * unit.inputs * h, rounded);
     const auto dh = p.floats(n * h), mask = sentence_mask(p, steps, batch);
     const BothStates initial(p, unit.states, batch * h), states(p, unit.states, n * h),
         middle(p, unit.states, n * h), dinitial(p, unit.states, batch * h);
@@ -105,8 +105,8 @@ void transitions(Parity& p, const CellSizes& c, std::int64_t steps, bool reverse
     a.reverse = reverse;
     a.x = x.plain(on);
     a.x_rounded = x.rounded(on);
-    a.guide = guide.plain(on);
-    a.guide_rounded = guide.rounded(on);
+    a.higher_x = higher_x.plain(on);
+    a.higher_x_rounded = higher_x.rounded(on);
     a.mask = mask(on);
     initial.set(on, a.initial);
     states.set(on, a.states);

@@ -106,7 +106,7 @@ class LargeLayers : public WithLargeUnits {
     a.lower = a.higher = cell_of(unit, false);
     set_sizes(a);
     set_states(unit, backward, a);
-    a.guide = in;
+    a.higher_x = in;
     for (int p = 0; p < unit.states; ++p) a.middle[p] = backward ? read() : written(1);
     a.lower_record = a.higher_record = backward ? recorded() : record_of(unit, false);
     return a;

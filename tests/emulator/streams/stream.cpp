@@ -255,6 +255,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return cudaEventCreate(event);
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (counters().lost) return cudaErrorIllegalAddress;
   if (stream && stream->device != event->device) return cudaErrorInvalidResourceHandle;
   *event = {event->device, std::chrono::steady_clock::now(), nullptr, {}, {}};
   if (stream) event->before = stream->running;

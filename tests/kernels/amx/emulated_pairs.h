@@ -2,7 +2,7 @@
 
 // The two instructions of AVX-512 BF16 in plain AVX-512, after the operation sections of Intel's
 // manual: rounding to nearest even, and denormal inputs and results are 0, whatever MXCSR says.
-// Included before kernels/products/pairs.h, which then uses them. Everything here has internal
+// Included before kernels/products/bf16/pairs.h, which then uses them. Everything here has internal
 // linkage, as there.
 
 #include <cstdint>

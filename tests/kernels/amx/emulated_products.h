@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/products/bf16_products.h"
+#include "kernels/products/bf16/bf16_products.h"
 
 #include <cstdint>
 

@@ -3,8 +3,8 @@
 
 #include "kernels/products/amx/tiled_dots.h"
 
-#include "core/thread_pool.h"
-#include "kernels/products/gemm_int8.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/products/int8/gemm_int8.h"
 #include "tests/kernels/amx/emulated_tiles.h"
 #include "tests/kernels/reference_values.h"
 

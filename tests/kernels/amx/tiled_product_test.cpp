@@ -2,8 +2,8 @@
 // for an input, bit for bit against the order of sums that its instruction has. Matrices have no
 // space to spare. gemm_rounded_test.cpp has whole products.
 
-#include "core/thread_pool.h"
-#include "kernels/products/bf16_products.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/products/bf16/bf16_products.h"
 #include "kernels/products/product.h"
 #include "tests/kernels/amx/emulated_products.h"
 #include "tests/kernels/amx/emulated_tiles.h"

@@ -76,10 +76,10 @@ void matrix_forward(const Cuda& cuda, const MatrixRecurrence& a) {
 namespace {
 
 // Where the parts of MatrixScanScratch begin.
-struct ScratchPlaces {
+struct ScratchLayout {
   std::int64_t segments, sums, carries, end, sums_stride;
 
-  explicit ScratchPlaces(const ScanArguments& s) {
+  explicit ScratchLayout(const ScanArguments& s) {
     const std::int64_t tiles = s.chains * s.tiles, k = s.a.state_width;
     sums_stride = (s.a.unit->vectors + s.a.unit->matrix_state->rows * k) * s.a.width;
     segments = tiles * s.a.steps * s.output;
@@ -92,12 +92,12 @@ struct ScratchPlaces {
 }  // namespace
 
 std::int64_t matrix_scratch(const Cuda& cuda, const MatrixRecurrence& a) {
-  return ScratchPlaces(scan_of(cuda, a)).end;
+  return ScratchLayout(scan_of(cuda, a)).end;
 }
 
 void matrix_backward(const Cuda& cuda, const MatrixRecurrence& a, const MatrixGradient& g) {
   const ScanArguments s = scan_of(cuda, a);
-  const ScratchPlaces at(s);
+  const ScratchLayout at(s);
   const MatrixScanScratch scratch{g.scratch, g.scratch + at.segments, g.scratch + at.sums,
                                   g.scratch + at.carries, at.sums_stride};
   scan_backward(cuda, s, g, scratch);

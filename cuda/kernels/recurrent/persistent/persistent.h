@@ -96,7 +96,7 @@ void persistent_backward(const Cuda& cuda, const kernels::Recurrence& a,
 // ---- in kernels ----
 
 /// A sentence of a tile and a channel of a slice.
-struct TilePlace {
+struct TileIndex {
   std::int32_t row, channel;
 };
 
@@ -123,10 +123,10 @@ struct PersistentSlice {
     thread_row = index / channels;
     step_rows = slice_threads / channels;
   }
-  __device__ __forceinline__ TilePlace begin() const {
+  __device__ __forceinline__ TileIndex begin() const {
     return {thread_row, static_cast<std::int32_t>(threadIdx.x) - thread_row * channels};
   }
-  __device__ __forceinline__ void advance(TilePlace& at) const {
+  __device__ __forceinline__ void advance(TileIndex& at) const {
     at.row += step_rows;
     at.channel += slice_threads - step_rows * channels;
     if (at.channel >= channels) {
@@ -250,7 +250,7 @@ struct TileChannel {
 template <class Body>
 __device__ __forceinline__ void each_of_tile(const PersistentSlice& place, std::int64_t first,
                                              int rows, Body body) {
-  for (TilePlace at = place.begin(); at.row < rows; place.advance(at))
+  for (TileIndex at = place.begin(); at.row < rows; place.advance(at))
     body(TileChannel{first, at.row, place.first + at.channel, at.channel});
 }
 /// What a thread loads for its places of a tile, for n of them at once, so that their latency is
@@ -264,13 +264,13 @@ class TileItems {
   /// load(channel, item) for the first n.
   template <class Load>
   __device__ __forceinline__ void load(Load load) {
-    each([&](int j, TilePlace at) { load(channel(at), item_[j]); });
+    each([&](int j, TileIndex at) { load(channel(at), item_[j]); });
   }
   /// use(channel, item) for all, the first n of which are loaded.
   template <class Load, class Use>
   __device__ __forceinline__ void use(Load load, Use use) {
     for (;;) {
-      at_ = each([&](int j, TilePlace at) { use(channel(at), item_[j]); });
+      at_ = each([&](int j, TileIndex at) { use(channel(at), item_[j]); });
       if (at_.row >= rows_) return;
       this->load(load);
     }
@@ -278,8 +278,8 @@ class TileItems {
 
  private:
   template <class Body>
-  __device__ __forceinline__ TilePlace each(Body body) {
-    TilePlace at = at_;
+  __device__ __forceinline__ TileIndex each(Body body) {
+    TileIndex at = at_;
 #pragma unroll
     for (int j = 0; j < n; ++j) {
       if (at.row < rows_) body(j, at);
@@ -287,14 +287,14 @@ class TileItems {
     }
     return at;
   }
-  __device__ __forceinline__ TileChannel channel(TilePlace at) const {
+  __device__ __forceinline__ TileChannel channel(TileIndex at) const {
     return {first_, at.row, place_.first + at.channel, at.channel};
   }
 
   const PersistentSlice& place_;
   const std::int64_t first_;
   const int rows_;
-  TilePlace at_;
+  TileIndex at_;
   Item item_[n];
 };
 /// What a step reads of other layers, and its states: numbers as they stand in memory, since a

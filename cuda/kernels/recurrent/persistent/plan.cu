@@ -1,4 +1,4 @@
-#include "cuda/kernels/packed.h"
+#include "cuda/kernels/products/product_operands.h"
 #include "cuda/kernels/recurrent/persistent/persistent.h"
 #include "cuda/kernels/recurrent/persistent/table.h"
 

@@ -1,8 +1,8 @@
 #include "app/benchmark/tables/models.h"
 #include "app/benchmark/tables/tables.h"
 #include "config/precision.h"
+#include "model/decoding/model_scorer.h"
 #include "model/inventory.h"
-#include "model/model_scorer.h"
 #include "search/beam/device_search.h"
 #include "search/beam/top_k.h"
 

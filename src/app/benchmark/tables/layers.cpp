@@ -1,6 +1,6 @@
 #include "app/benchmark/tables/reference.h"
 #include "app/benchmark/tables/tables.h"
-#include "nn/recurrent_layer.h"
+#include "nn/recurrent/recurrent_layer.h"
 #include "tensor/repeat.h"
 
 #include <fmt/format.h>

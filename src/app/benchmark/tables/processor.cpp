@@ -1,7 +1,7 @@
 #include "app/benchmark/instruction_loops.h"
 #include "app/benchmark/peak/peak.h"
 #include "app/benchmark/tables/tables.h"
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <algorithm>
 #include <chrono>

@@ -2,7 +2,7 @@
 #include "app/benchmark/tables/tables.h"
 #include "kernels/products/bfloat16.h"
 #include "kernels/products/gemm.h"
-#include "kernels/products/gemm_int8.h"
+#include "kernels/products/int8/gemm_int8.h"
 
 #include <array>
 

@@ -158,7 +158,7 @@ class RecurrenceCase {
     if (l > 0) b.late = case_.zeros(n * l), b.late_value = case_.zeros(n);
     const auto copy = [&](std::int64_t planes) -> Tensor {
       if (planes == 0) return {};
-      return rounded_room(context, {size_.rows(), planes * size_.width});
+      return allocate_rounded(context, {size_.rows(), planes * size_.width});
     };
     b.states_rounded = copy(r > 0 ? 1 : 0);
     b.late_value_rounded = copy(l > 0 ? 1 : 0);

@@ -97,9 +97,9 @@ Doubles run_attention(const SentenceAttention& s) {
         scores[static_cast<std::size_t>(i)] =
             s.additive ? score : score / std::sqrt(static_cast<double>(part));
       }
-      const double most = *std::max_element(scores.begin(), scores.end());
+      const double max_score = *std::max_element(scores.begin(), scores.end());
       double sum = 0;
-      for (double& score : scores) sum += score = std::exp(score - most);
+      for (double& score : scores) sum += score = std::exp(score - max_score);
       for (std::int64_t i = 0; i < s.steps; ++i)
         for (std::int64_t j = head * slice; j < (head + 1) * slice; ++j)
           out[static_cast<std::size_t>(t * s.width + j)] +=

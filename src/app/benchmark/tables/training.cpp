@@ -4,6 +4,7 @@
 #include "train/optimization/optimizer.h"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 
 #include <fmt/format.h>
@@ -32,15 +33,20 @@ class PartTimes : public Profile {
   }
   void end(const char* part, const PartWork& work) override {
     if (timer_) {
-      timer_->mark();
-      calls_.push_back({part, work});
+      try {  // a destructor calls this (tensor/profile.h)
+        timer_->mark();
+        calls_.push_back({part, work});
+      } catch (...) {
+        if (!error_) error_ = std::current_exception();
+      }
       return;
     }
     add(part, work, clock_->stop());
   }
 
-  /// The parts since the last call, in order of first occurrence.
+  /// The parts since the last call, in order of first occurrence. Throws what end() could not.
   std::vector<Part> take() {
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     if (timer_) {
       const std::vector<double> intervals = timer_->intervals();
       for (std::size_t i = 0; i < calls_.size(); ++i)
@@ -63,6 +69,7 @@ class PartTimes : public Profile {
   std::unique_ptr<Clock> clock_;
   std::optional<CudaTimer> timer_;
   std::vector<Part> calls_, parts_;
+  std::exception_ptr error_;
 };
 
 std::vector<ModelCase> training_cases(Bench& bench) {

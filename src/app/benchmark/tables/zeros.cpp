@@ -1,5 +1,5 @@
 #include "app/benchmark/tables/tables.h"
-#include "kernels/products/gemm_int8.h"
+#include "kernels/products/int8/gemm_int8.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "app/distill/parts.h"
 #include "app/distill/steps/steps.h"
 #include "app/score/score.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/log.h"
 #include "core/number_text.h"
 #include "search/line_writer.h"

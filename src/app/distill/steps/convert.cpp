@@ -1,7 +1,7 @@
 #include "app/convert/convert.h"
 
 #include "app/distill/steps/steps.h"
-#include "core/file.h"
+#include "core/files/file.h"
 
 namespace nmt::app {
 namespace {

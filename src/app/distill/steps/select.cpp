@@ -2,7 +2,7 @@
 #include "app/distill/similarity.h"
 #include "app/distill/steps/steps.h"
 #include "app/score/score.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/log.h"
 #include "core/number_text.h"
 #include "search/line_writer.h"

@@ -17,7 +17,7 @@ struct Distillation {
 };
 
 /// What a run does with a step that is not off.
-struct Outlook {
+struct StepState {
   enum class Kind { finished, refused, begins, continues };
   Kind kind = Kind::begins;
   std::string why;  ///< refused: the settings that differ; begins, continues: a missing result
@@ -40,9 +40,9 @@ struct Step {
   const char* lines = nullptr;
   /// Whether the settings switch the step off; null: never.
   bool (*is_off)(const DistillSpec&) = nullptr;
-  /// Where results exist that are unfinished or have other settings; null: the step refuses other
+  /// The state of results that are unfinished or have other settings; null: the step refuses other
   /// settings.
-  Outlook (*outlook)(const Distillation&) = nullptr;
+  StepState (*resume_state)(const Distillation&) = nullptr;
 };
 
 /// Error (usage): the step has results of other settings; `difference` names them.

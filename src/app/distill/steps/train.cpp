@@ -1,13 +1,13 @@
 #include "app/train/train.h"
 
+#include "app/compute/processes.h"
 #include "app/distill/steps/steps.h"
 #include "app/distill/student_training.h"
-#include "app/processes.h"
 #include "app/train/resumed_settings.h"
 #include "config/fields.h"
 #include "config/period.h"
 #include "config/settings.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/number_text.h"
 #include "model/directory/model_directory.h"
 #include "train/stop_rules.h"
@@ -79,15 +79,16 @@ std::string described(const train::ChangedSetting& change, const std::string& re
   return fmt::format("{}: {} before, {} now ({})", change.name, change.before, change.now, refusal);
 }
 
-Outlook outlook(const Distillation& all) {
+StepState resume_state(const Distillation& all) {
   const Continuation next = continuation(all);
   for (const train::ChangedSetting& change : next.changes)
-    if (!change.refusal.empty()) return {Outlook::Kind::refused, described(change, change.refusal)};
+    if (!change.refusal.empty())
+      return {StepState::Kind::refused, described(change, change.refusal)};
   if (next.is_over && !next.changes.empty())
     return {
-        Outlook::Kind::refused,
+        StepState::Kind::refused,
         described(next.changes.front(), "the training is over, a larger after would extend it")};
-  return {Outlook::Kind::continues, ""};
+  return {StepState::Kind::continues, ""};
 }
 
 ExitStatus run(const Distillation& all, const Begin& begin, Json& result) {
@@ -130,6 +131,6 @@ std::string summary(const Json& result) {
 
 }  // namespace
 
-const Step train_step{DistillStep::train, settings, run, summary, nullptr, nullptr, outlook};
+const Step train_step{DistillStep::train, settings, run, summary, nullptr, nullptr, resume_state};
 
 }  // namespace nmt::app

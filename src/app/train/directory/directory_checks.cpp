@@ -1,7 +1,7 @@
 #include "app/train/directory/directory_checks.h"
 
 #include "core/error.h"
-#include "core/temporary.h"
+#include "core/files/temporary.h"
 #include "model/directory/model_directory.h"
 
 #include <algorithm>

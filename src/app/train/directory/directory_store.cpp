@@ -2,9 +2,9 @@
 
 #include "app/train/directory/directory_checks.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/files/file.h"
+#include "core/files/temporary.h"
 #include "core/log.h"
-#include "core/temporary.h"
 #include "model/directory/stored_weights.h"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ static double old_checkpoint_bytes(const std::string& directory) {
 }
 
 void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabularies,
-                            std::int64_t bytes, double most) {
+                            std::int64_t bytes, double max_checkpoints) {
   make_directories(path_);
   require_writable(path_);
   lock();
@@ -81,7 +81,7 @@ void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabul
   remove_temporaries(path_);
   const double room = static_cast<double>(free_bytes(path_)) + old_checkpoint_bytes(path_),
                each = static_cast<double>(bytes),
-               kept = std::min(most, 1.0 * keep_last_ + keep_best_);
+               kept = std::min(max_checkpoints, 1.0 * keep_last_ + keep_best_);
   if (room < 2 * each)
     fail(ExitStatus::failed,
          "model: two checkpoints, the minimum, need {:.1f} MB in {}, which has {:.1f} MB "

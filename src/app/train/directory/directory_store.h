@@ -1,7 +1,7 @@
 #pragma once
 
 #include "config/specs.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "model/directory/model_directory.h"
 #include "train/checkpoint_store.h"
 
@@ -23,12 +23,12 @@ class DirectoryStore : public train::CheckpointStore {
   DirectoryStore(const DirectoryStore&) = delete;
 
   /// Creates a model. With `overwrite`, it replaces an existing one. `bytes`: size of a checkpoint;
-  /// `most`: maximum number of checkpoints that the training saves. Warns if the disk has too
-  /// little space for all that are to be kept. Errors: (failed) not enough space for two; (usage)
-  /// the directory cannot be written, another process is training there, or has made a model since
-  /// the constructor.
+  /// `max_checkpoints`: how many the training saves at most. Warns if the disk has too little space
+  /// for all that are to be kept. Errors: (failed) not enough space for two; (usage) the directory
+  /// cannot be written, another process is training there, or has made a model since the
+  /// constructor.
   void create(const ModelSpec& spec, const VocabularyPair& vocabularies, std::int64_t bytes,
-              double most);
+              double max_checkpoints);
   /// Continues with the existing model. Errors (usage): the directory cannot be written, or another
   /// process is training there, or has trained since newest().
   void resume();

@@ -8,11 +8,13 @@
 #include "core/nlohmann.h"
 #include "core/number_text.h"
 #include "tasks/unknown_labels.h"
+#include "text/utf8.h"
 #include "text/vocabulary/train_vocabulary.h"
 #include "text/vocabulary/word_vocabulary.h"
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace nmt::app {
@@ -31,6 +33,14 @@ LabeledTexts read(const std::string& path) {
   log::info("{}: {} labeled {}", path, grouped(std::ssize(texts.examples)),
             texts.has_pairs ? "pairs of texts" : "texts");
   return texts;
+}
+
+// The longest beginning of valid UTF-8 with at most so many bytes that ends between characters.
+std::string_view beginning(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  std::size_t end = max_bytes;
+  while (end > 0 && continues_character(text[end])) --end;
+  return text.substr(0, end);
 }
 
 std::vector<std::string> labels_of(const LabeledTexts& texts) {
@@ -61,7 +71,7 @@ void ClassificationTraining::choose(TrainingSpec& spec, std::vector<train::Choic
     choices.push_back({"dim-vocabs", fmt::format("{}", data.dim_vocabs[0]), by_size});
   }
   constexpr std::int64_t bytes_a_token = 4;
-  choose_schedule(spec, bytes_ / bytes_a_token, choices);
+  choose_schedule(spec, std::ssize(texts_.examples), bytes_ / bytes_a_token, choices);
 }
 
 void ClassificationTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>& choices,
@@ -133,13 +143,16 @@ VocabularyPair ClassificationTraining::make_vocabularies(const TrainingSpec& spe
     VocabularyTraining training;
     training.size = data.dim_vocabs[0];
     training.max_lines = data.sentencepiece_max_lines;
-    const auto train =
-        data.vocab_type == VocabularyKind::words ? train_word_vocabulary : train_vocabulary;
+    const bool in_words = data.vocab_type == VocabularyKind::words;
+    const auto train = in_words ? train_word_vocabulary : train_vocabulary;
+    // The model reads long texts from their beginning, so the vocabulary does, too: training of
+    // pieces would skip them.
+    const auto line = [&](std::int64_t i) {
+      const std::string_view text = lines[static_cast<std::size_t>(i)];
+      return in_words ? text : beginning(text, training.max_line_bytes);
+    };
     vocabulary = std::make_shared<const Vocabulary>(
-        train(
-            std::ssize(lines), [&](std::int64_t i) { return lines[static_cast<std::size_t>(i)]; },
-            training, "vocabulary")
-            .vocabulary);
+        train(std::ssize(lines), line, training, "vocabulary").vocabulary);
   }
   log::info("vocabulary: {} pieces; {} labels", grouped(vocabulary->size()), labels.size());
   return {vocabulary,
@@ -163,7 +176,7 @@ void ClassificationTraining::make(const TrainingSpec& spec, const VocabularyPair
   require_an_example_of_known_labels(development_file, names, labels_of(development_), "text");
   classifier_.emplace(spec.model, vocabulary.size(), static_cast<int>(names.size()),
                       device.context(), spec.train.seed);
-  batches_.emplace(corpus_, spec.data, Share{device.ranks().rank(), device.ranks().size()});
+  batches_.emplace(corpus_, spec.data, RankSlice{device.ranks().rank(), device.ranks().size()});
   LabeledCorpus development =
       encode(development_.examples, vocabulary, names, max_classified_tokens);
   if (development.cropped > 0)

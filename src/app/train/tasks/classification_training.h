@@ -17,10 +17,11 @@ class ClassificationTraining : public TrainingTask {
  public:
   std::vector<Default> defaults() const override;
   std::vector<std::string> idle_options() const override;
+  VocabsOption vocabs_option() const override { return VocabsOption::names_source; }
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
   void try_model(const TrainingSpec& spec) const override;
-  std::string text_hash() const override { return hash_; }
+  TextIdentity text_identity() const override { return {hash_, hash_}; }
   std::string batching_hash(const TrainingSpec& spec) const override;
   std::string development_hash() const override { return development_hash_; }
   VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;

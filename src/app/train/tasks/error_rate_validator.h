@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/compute.h"
+#include "app/compute/compute.h"
 #include "config/specs.h"
 #include "tasks/classification/labeled_corpus.h"
 #include "train/stop_request.h"

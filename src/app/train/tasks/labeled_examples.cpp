@@ -3,10 +3,8 @@
 #include "app/train/tasks/idle_options.h"
 #include "core/error.h"
 #include "core/number_text.h"
-#include "train/optimization/optimizer.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace nmt::app {
 namespace {
@@ -60,17 +58,18 @@ void choose_model(TrainingSpec& spec, const LabelingSizes& sizes, const std::str
   choose("mini-batch-words", spec.data.mini_batch_words, sizes.mini_batch_words, why, 0, choices);
 }
 
-void choose_schedule(TrainingSpec& spec, std::int64_t tokens, std::vector<train::Choice>& choices) {
+void choose_schedule(TrainingSpec& spec, std::int64_t examples, std::int64_t tokens,
+                     std::vector<train::Choice>& choices) {
   TrainSpec& train = spec.train;
-  const std::int64_t each = std::int64_t{spec.data.mini_batch_words} * train.optimizer_delay,
-                     updates = std::max<std::int64_t>(1, tokens / each);
+  const double batches = static_cast<double>(tokens) / spec.data.mini_batch_words;
+  const auto updates =
+      static_cast<std::int64_t>(train::updates_per_epoch(batches, examples, spec.data, train));
   const auto text = [&](const char* name, std::string& setting, const std::string& value,
                         const std::string& why) {
     choose(name, setting, value, why, std::string(), choices);
   };
-  const std::optional<double> usual = train::Optimizer::usual_rate(train.optimizer);
-  choose("learn-rate", train.learn_rate, usual.value_or(0.002), "usual", 0.0, choices);
-  text("lr-warmup", train.lr_warmup, usual ? "0u" : fmt::format("{}u", updates), "one epoch");
+  train::choose_learning_rate(train, 0.002, "usual", fmt::format("{}u", updates), "one epoch",
+                              choices);
   text("valid-freq", train.valid_freq, "1e", "every epoch");
   train::choose_save_freq(train, "1e", "every epoch", choices);
   text("disp-freq", train.disp_freq, fmt::format("{}u", std::max<std::int64_t>(1, updates / 2)),

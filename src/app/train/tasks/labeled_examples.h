@@ -39,7 +39,8 @@ struct LabelingSizes {
 /// Replaces unset sizes, dropout, gates and positions. `why` names what the sizes depend on.
 void choose_model(TrainingSpec& spec, const LabelingSizes& sizes, const std::string& why,
                   std::vector<train::Choice>& choices);
-/// Replaces unset settings of the schedule. `tokens`: of the training text.
-void choose_schedule(TrainingSpec& spec, std::int64_t tokens, std::vector<train::Choice>& choices);
+/// Replaces unset settings of the schedule. `examples` and `tokens`: of the training text.
+void choose_schedule(TrainingSpec& spec, std::int64_t examples, std::int64_t tokens,
+                     std::vector<train::Choice>& choices);
 
 }  // namespace nmt::app

@@ -5,12 +5,13 @@
 #include "core/hash/lines_hash.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
+#include "text/vocabulary/train_vocabulary.h"
 #include "text/vocabulary/word_vocabulary.h"
-#include "train/optimization/optimizer.h"
 #include "train/reporter.h"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace nmt::app {
 namespace {
@@ -27,6 +28,79 @@ const Row& row_of(std::int64_t bytes) {
   for (const Row& row : rows)
     if (row.below < 0 || bytes < row.below) return row;
   return rows[std::size(rows) - 1];
+}
+
+// Replaces values that are not set, with a reason each.
+class Chooser {
+ public:
+  explicit Chooser(std::vector<train::Choice>& choices) : choices_(choices) {}
+  template <class Setting, class Value>
+  void choose(const char* name, Setting& setting, const Value& value, const std::string& why,
+              const Setting& unset = {}) {
+    if (setting != unset) return;
+    setting = value;
+    note(name, fmt::format("{}", value), why);
+  }
+  void note(const char* name, const std::string& value, const std::string& why) {
+    choices_.push_back({name, value, why});
+  }
+
+ private:
+  std::vector<train::Choice>& choices_;
+};
+
+void require_one_text(const DataSpec& data, int ranks) {
+  if (ranks > 1)
+    fail(ExitStatus::usage, "task: a language model trains in one process, not in {}", ranks);
+  if (data.train_sets.empty())
+    fail(ExitStatus::usage, "train-sets: no file given; task=language-model expects one");
+  if (data.vocabs.size() > 1 || data.dim_vocabs.size() > 1)
+    fail(ExitStatus::usage, "{}: a language model has one vocabulary, not {}",
+         data.vocabs.size() > 1 ? "vocabs" : "dim-vocabs",
+         std::max(data.vocabs.size(), data.dim_vocabs.size()));
+}
+
+void choose_model(TrainingSpec& spec, std::int64_t bytes, std::vector<train::Choice>& choices) {
+  ModelSpec& model = spec.model;
+  DataSpec& data = spec.data;
+  const Row& row = row_of(bytes);
+  const std::string by_size = fmt::format("{:.1f} MB of text", static_cast<double>(bytes) * 1e-6);
+  Chooser chooser(choices);
+  chooser.choose("dim-emb", model.dim_emb, row.width, by_size);
+  chooser.choose("dim-rnn", model.dim_rnn, row.width, by_size);
+  chooser.choose("dec-depth", model.dec_depth, row.depth, by_size);
+  if (model.enc_depth == 0) model.enc_depth = 1;  // unused
+  if (train::choose_gate_init(model))
+    chooser.note("gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant");
+  if (train::choose_positions(model, data))
+    chooser.note("positions", fmt::format("{}", model.positions), "windows continue a text");
+  chooser.choose("dropout-emb", model.dropout_emb, row.dropout, by_size, -1.0);
+  chooser.choose("dropout-rnn", model.dropout_rnn, row.dropout, by_size, -1.0);
+  chooser.choose("dropout-readout", model.dropout_readout, 0.0, by_size, -1.0);
+  if (data.dim_vocabs.empty() && data.vocabs.empty()) {
+    data.dim_vocabs = {data.vocab_type == VocabularyKind::words ? 50'000 : 8'000};
+    chooser.note("dim-vocabs", fmt::format("{}", data.dim_vocabs[0]), "usual");
+  }
+}
+
+void choose_schedule(TrainingSpec& spec, std::int64_t bytes, std::vector<train::Choice>& choices) {
+  DataSpec& data = spec.data;
+  TrainSpec& train = spec.train;
+  const int bptt = spec.model.language_model.bptt;
+  if (data.mini_batch_words == 0)  // at most what the option allows; it is only recorded
+    data.mini_batch_words =
+        static_cast<int>(std::min<std::int64_t>(std::int64_t{data.mini_batch} * bptt, 100'000'000));
+  const double updates = std::max(
+      1.0, static_cast<double>(bytes) / 5.0 /
+               (static_cast<double>(data.mini_batch) * bptt * std::max(1, train.optimizer_delay)));
+  Chooser chooser(choices);
+  train::choose_learning_rate(train, 0.002, "usual", "100u", "usual", choices);
+  chooser.choose("valid-freq", train.valid_freq, std::string("1e"), "every epoch");
+  train::choose_save_freq(train, "1e", "every epoch", choices);
+  chooser.choose("disp-freq", train.disp_freq,
+                 fmt::format("{}u", std::clamp<std::int64_t>(std::llround(updates / 5), 10, 500)),
+                 fmt::format("an epoch is about {} updates", grouped(std::llround(updates))));
+  chooser.choose("after", train.after, std::string("40e"), "early stopping mostly comes first");
 }
 
 }  // namespace
@@ -61,20 +135,8 @@ void LanguageModelTraining::hold_out(TrainingSpec& spec, std::vector<train::Choi
     development_.emplace_back(text_->line(i, storage));
 }
 
-void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>& choices,
-                                 train::Communicator& ranks) {
-  ModelSpec& model = spec.model;
-  DataSpec& data = spec.data;
-  TrainSpec& train = spec.train;
-  if (ranks.size() > 1)
-    fail(ExitStatus::usage, "task: a language model trains in one process, not in {}",
-         ranks.size());
-  if (data.train_sets.empty())
-    fail(ExitStatus::usage, "train-sets: no file given; task=language-model expects one");
-  if (data.vocabs.size() > 1 || data.dim_vocabs.size() > 1)
-    fail(ExitStatus::usage, "{}: a language model has one vocabulary, not {}",
-         data.vocabs.size() > 1 ? "vocabs" : "dim-vocabs",
-         std::max(data.vocabs.size(), data.dim_vocabs.size()));
+void LanguageModelTraining::read_texts(TrainingSpec& spec, std::vector<train::Choice>& choices) {
+  const DataSpec& data = spec.data;
   text_.emplace(data.train_sets[0]);
   if (text_->lines() == 0)
     fail(ExitStatus::data, "{}: is empty; expected one sentence per line", text_->path());
@@ -92,68 +154,17 @@ void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Ch
   log::info("training text: {} lines of {}; development set: {} lines{}", grouped(lines_),
             text_->path(), grouped(std::ssize(development_)),
             data.valid_sets.empty() ? "" : " of " + data.valid_sets[0]);
+}
 
-  const auto bytes = static_cast<std::int64_t>(text_->bytes());
-  const Row& row = row_of(bytes);
-  const std::string by_size = fmt::format("{:.1f} MB of text", static_cast<double>(bytes) * 1e-6);
-  const auto number = [&](const char* name, auto& setting, auto value, const std::string& why,
-                          auto unset) {
-    if (setting != unset) return;
-    setting = value;
-    choices.push_back({name, fmt::format("{}", value), why});
-  };
-  number("dim-emb", model.dim_emb, row.width, by_size, 0);
-  number("dim-rnn", model.dim_rnn, row.width, by_size, 0);
-  number("dec-depth", model.dec_depth, row.depth, by_size, 0);
-  if (model.enc_depth == 0) model.enc_depth = 1;  // unused
-  if (train::choose_gate_init(model))
-    choices.push_back(
-        {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});
-  if (train::choose_positions(model, data))
-    choices.push_back({"positions", fmt::format("{}", model.positions), "windows continue a text"});
-  for (auto [name, dropout] : {std::pair{"dropout-emb", &model.dropout_emb},
-                               {"dropout-rnn", &model.dropout_rnn},
-                               {"dropout-readout", &model.dropout_readout}})
-    number(name, *dropout, name == std::string("dropout-readout") ? 0.0 : row.dropout, by_size,
-           -1.0);
-  if (data.dim_vocabs.empty() && data.vocabs.empty()) {
-    data.dim_vocabs = {data.vocab_type == VocabularyKind::words ? 50'000 : 8'000};
-    choices.push_back({"dim-vocabs", fmt::format("{}", data.dim_vocabs[0]), "usual"});
-  }
-  if (data.mini_batch == 0)
+void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>& choices,
+                                 train::Communicator& ranks) {
+  require_one_text(spec.data, ranks.size());
+  read_texts(spec, choices);
+  if (spec.data.mini_batch == 0)
     fail(ExitStatus::usage, "mini-batch: a language model needs at least one stream");
-  if (data.mini_batch_words == 0)  // at most what the option allows; it is only recorded
-    data.mini_batch_words = static_cast<int>(std::min<std::int64_t>(
-        std::int64_t{data.mini_batch} * model.language_model.bptt, 100'000'000));
-
-  const double updates =
-      std::max(1.0, static_cast<double>(bytes) / 5.0 /
-                        (static_cast<double>(data.mini_batch) * model.language_model.bptt *
-                         std::max(1, train.optimizer_delay)));
-  const std::string by_epoch =
-      fmt::format("an epoch is about {} updates", grouped(std::llround(updates)));
-  const auto text = [&](const char* name, std::string& setting, const std::string& value,
-                        const std::string& why) {
-    if (!setting.empty()) return;
-    setting = value;
-    choices.push_back({name, value, why});
-  };
-  const std::optional<double> usual = train::Optimizer::usual_rate(train.optimizer);
-  number("learn-rate", train.learn_rate, usual.value_or(0.002), "usual", 0.0);
-  text("lr-warmup", train.lr_warmup, usual ? "0u" : "100u", "usual");
-  text("valid-freq", train.valid_freq, "1e", "every epoch");
-  train::choose_save_freq(train, "1e", "every epoch", choices);
-  text("disp-freq", train.disp_freq,
-       fmt::format("{}u", std::clamp<std::int64_t>(std::llround(updates / 5), 10, 500)), by_epoch);
-  text("after", train.after, "40e", "early stopping mostly comes first");
-}
-
-std::string LanguageModelTraining::text_hash() const {
-  return fmt::format("{:016x}", text_->fingerprint());
-}
-
-std::string LanguageModelTraining::older_text_hash() const {
-  return fmt::format("{:016x}", text_->older_fingerprint());
+  const auto bytes = static_cast<std::int64_t>(text_->bytes());
+  choose_model(spec, bytes, choices);
+  choose_schedule(spec, bytes, choices);
 }
 
 void LanguageModelTraining::try_model(const TrainingSpec& spec) const {
@@ -162,8 +173,8 @@ void LanguageModelTraining::try_model(const TrainingSpec& spec) const {
 }
 
 std::string LanguageModelTraining::batching_hash(const TrainingSpec& spec) const {
-  return fmt::format("{} {} lines; streams {}, steps {}", text_hash(), lines_, spec.data.mini_batch,
-                     spec.model.language_model.bptt);
+  return fmt::format("{} {} lines; streams {}, steps {}", text_identity().current, lines_,
+                     spec.data.mini_batch, spec.model.language_model.bptt);
 }
 
 std::string LanguageModelTraining::development_hash() const {
@@ -186,13 +197,16 @@ VocabularyPair LanguageModelTraining::make_vocabularies(const TrainingSpec& spec
     const auto train =
         data.vocab_type == VocabularyKind::words ? train_word_vocabulary : train_vocabulary;
     std::string storage;
-    vocabulary = std::make_shared<const Vocabulary>(
-        train(
-            lines_, [&](std::int64_t i) { return text_->line(i, storage); }, training,
-            text_->path())
-            .vocabulary);
-    log::info("vocabulary: {} {}", grouped(vocabulary->size()),
-              data.vocab_type == VocabularyKind::words ? "words" : "pieces");
+    TrainedVocabulary trained = train(
+        lines_, [&](std::int64_t i) { return text_->line(i, storage); }, training, text_->path());
+    log::info("vocabulary: {} {} from {} lines{}", grouped(trained.vocabulary.size()),
+              data.vocab_type == VocabularyKind::words ? "words" : "pieces",
+              grouped(trained.lines_used),
+              trained.lines_too_long > 0
+                  ? fmt::format(", {} lines over {} bytes skipped", grouped(trained.lines_too_long),
+                                training.max_line_bytes)
+                  : "");
+    vocabulary = std::make_shared<const Vocabulary>(std::move(trained.vocabulary));
   }
   return {vocabulary, vocabulary};
 }

@@ -21,8 +21,7 @@ class LanguageModelTraining : public TrainingTask {
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
   void try_model(const TrainingSpec& spec) const override;
-  std::string text_hash() const override;
-  std::string older_text_hash() const override;
+  TextIdentity text_identity() const override { return text_->identity(); }
   std::string batching_hash(const TrainingSpec& spec) const override;
   std::string development_hash() const override;
   VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;
@@ -37,6 +36,7 @@ class LanguageModelTraining : public TrainingTask {
   std::string next_step(const std::string& directory) const override;
 
  private:
+  void read_texts(TrainingSpec& spec, std::vector<train::Choice>& choices);
   void hold_out(TrainingSpec& spec, std::vector<train::Choice>& choices);
 
   std::optional<TextFile> text_;

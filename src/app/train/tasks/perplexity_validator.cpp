@@ -46,12 +46,18 @@ double PerplexityValidator::cross_entropy(const train::CopyWeights& weights,
   settings.on_batch = [this] {
     if (stop_.pending() != ExitStatus::ok) throw train::Interrupted{};
   };
-  return std::log(perplexity(score_lines(copy, vocabulary_, lines, settings)));
+  return entropy_per_word(score_lines(copy, vocabulary_, lines, settings));
 }
 
 train::ValidationResult PerplexityValidator::validate(const train::CopyWeights& weights,
                                                       const Progress&) {
   const double entropy = cross_entropy(weights, lines_);
+  if (metrics_.front() == ValidMetric::perplexity && std::isfinite(entropy) &&
+      !std::isfinite(std::exp(entropy)))
+    fail(ExitStatus::failed,
+         "valid-metrics: the perplexity per word is too large for float64 (cross-entropy {:.1f}); "
+         "use --valid-metrics cross-entropy",
+         entropy);
   train::ValidationResult result;
   for (const ValidMetric metric : metrics_)
     result.push_back({std::string(name_of(metric)),

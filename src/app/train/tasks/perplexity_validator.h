@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/compute.h"
+#include "app/compute/compute.h"
 #include "config/specs.h"
 #include "nmt/vocabulary.h"
 #include "train/stop_request.h"
@@ -23,6 +23,7 @@ class PerplexityValidator : public train::Validator {
   PerplexityValidator(const ModelSpec& model, std::vector<ValidMetric> metrics,
                       const Vocabulary& vocabulary, std::vector<std::string> lines,
                       Compute& compute, train::StopRequest stop);
+  /// Error (failed): the first metric is the perplexity, and it exceeds float64.
   train::ValidationResult validate(const train::CopyWeights& weights,
                                    const Progress& progress) override;
   void dry_run(const train::CopyWeights& weights) override;

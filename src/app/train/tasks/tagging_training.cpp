@@ -70,7 +70,7 @@ void TaggingTraining::choose(TrainingSpec& spec, std::vector<train::Choice>& cho
   const bool is_small = words_ < 50'000;
   choose_model(spec, is_small ? LabelingSizes{64, 128, 256} : LabelingSizes{128, 256, 512},
                grouped(words_) + " training words", choices);
-  choose_schedule(spec, words_, choices);
+  choose_schedule(spec, std::ssize(sentences_), words_, choices);
 }
 
 void TaggingTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>& choices,
@@ -87,9 +87,9 @@ void TaggingTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>&
              held_out(data, std::ssize(sentences_), "sentences", choices));
   else
     development_ = app::read(data.valid_sets[0], spec.model.tagging).sentences;
-  hash_ = hash_of(sentences_);
+  identity_.current = hash_of(sentences_);
   drop_long_sentences(data);
-  older_hash_ = hash_of(sentences_);
+  identity_.v0_2 = hash_of(sentences_);
   for (const TaggedSentence& sentence : sentences_) words_ += std::ssize(sentence.words);
   development_hash_ = hash_of(development_);
   choose(spec, choices);
@@ -104,8 +104,8 @@ void TaggingTraining::try_model(const TrainingSpec& spec) const {
 std::string TaggingTraining::batching_hash(const TrainingSpec& spec) const {
   const DataSpec& data = spec.data;
   return fmt::format(
-      "{} {} sentences{}; seed {}, mini-batch {}, mini-batch-words {}, maxi-batch {}", hash_,
-      sentences_.size(),
+      "{} {} sentences{}; seed {}, mini-batch {}, mini-batch-words {}, maxi-batch {}",
+      identity_.current, sentences_.size(),
       data.max_length_crop ? fmt::format(" cropped to {} words", data.max_length) : "", data.seed,
       data.mini_batch, data.mini_batch_words, data.maxi_batch);
 }
@@ -157,7 +157,7 @@ void TaggingTraining::make(const TrainingSpec& spec, const VocabularyPair& vocab
                                      "sentence");
   tagger_.emplace(spec.model, words.size(), static_cast<int>(names.size()), *forms_,
                   device.context(), spec.train.seed);
-  batches_.emplace(corpus_, spec.data, Share{device.ranks().rank(), device.ranks().size()});
+  batches_.emplace(corpus_, spec.data, RankSlice{device.ranks().rank(), device.ranks().size()});
   validator_.emplace(spec.model, words.size(), names, *forms_,
                      encode(development_, labels, *forms_), label_lines(development_),
                      device.compute(), stop);

@@ -18,11 +18,11 @@ class TaggingTraining : public TrainingTask {
  public:
   std::vector<Default> defaults() const override;
   std::vector<std::string> idle_options() const override;
+  VocabsOption vocabs_option() const override { return VocabsOption::is_idle; }
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
   void try_model(const TrainingSpec& spec) const override;
-  std::string text_hash() const override { return hash_; }
-  std::string older_text_hash() const override { return older_hash_; }
+  TextIdentity text_identity() const override { return identity_; }
   std::string batching_hash(const TrainingSpec& spec) const override;
   std::string development_hash() const override { return development_hash_; }
   VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;
@@ -42,8 +42,8 @@ class TaggingTraining : public TrainingTask {
 
   std::vector<TaggedSentence> sentences_, development_;
   std::int64_t words_ = 0;  // of sentences_
-  std::string hash_, development_hash_;
-  std::string older_hash_;  // without the sentences that max-length leaves out
+  TextIdentity identity_;   // that of 0.2.0 is without the sentences that max-length leaves out
+  std::string development_hash_;
   VocabularyPair vocabularies_;
   std::optional<WordForms> forms_;
   TaggedCorpus corpus_;

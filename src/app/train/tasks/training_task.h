@@ -2,6 +2,7 @@
 
 #include "app/train/training_device.h"
 #include "app/train/training_spec.h"
+#include "data/text_identity.h"
 #include "model/directory/model_directory.h"
 #include "model/trainable.h"
 #include "train/autoconfig.h"
@@ -35,6 +36,9 @@ class TrainingTask {
   virtual std::vector<Default> defaults() const { return {}; }
   /// Options that determine nothing in this task; they are reported if they are given.
   virtual std::vector<std::string> idle_options() const { return {}; }
+  /// The vocabularies of the model that --vocabs names: that of the source alone, or of both sides.
+  enum class VocabsOption { is_idle, names_source, names_both };
+  virtual VocabsOption vocabs_option() const { return VocabsOption::names_both; }
   /// Opens and checks the text, and replaces unset values in the spec; what was chosen is added to
   /// `choices`. `is_new`: no training is resumed. Errors: (usage) settings that the task does not
   /// support; (data) text without content.
@@ -44,16 +48,13 @@ class TrainingTask {
   /// layers refuse are told before a vocabulary is trained. Errors: those of the model.
   virtual void try_model(const TrainingSpec& spec) const = 0;
   static constexpr int any_vocabulary = 8;
-  /// Hash of the training text; batching_hash() begins with it.
-  virtual std::string text_hash() const = 0;
-  /// The same as version 0.2.0 computed it, which its checkpoints have.
-  virtual std::string older_text_hash() const { return text_hash(); }
+  /// Of the training text; batching_hash() begins with the current hash.
+  virtual TextIdentity text_identity() const = 0;
   /// What determines the batches: a position in a corpus is valid only if it is unchanged.
   virtual std::string batching_hash(const TrainingSpec& spec) const = 0;
   virtual std::string development_hash() const = 0;
-  /// Hash of the links of guided alignment; "": none.
-  virtual std::string alignments_hash() const { return ""; }
-  virtual std::string older_alignments_hash() const { return ""; }  ///< as older_text_hash()
+  /// Of the links of guided alignment.
+  virtual TextIdentity alignments_identity() const { return {}; }
 
   /// The vocabularies of a new training; a resumed one reads them from its directory. Called on the
   /// first rank only.

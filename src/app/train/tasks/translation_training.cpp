@@ -140,7 +140,7 @@ std::string TranslationTraining::batching_hash(const TrainingSpec& spec) const {
   return fmt::format(
       "{} without {} of {}; seed {}, max-length {}{}{}, mini-batch {}, mini-batch-words {}, "
       "maxi-batch {}{}{}",
-      text_.corpus->hash(), text_.excluded.size(), text_.corpus->pairs(), data.seed,
+      text_.corpus->identity().current, text_.excluded.size(), text_.corpus->pairs(), data.seed,
       data.max_length, data.max_length_unit == LengthUnit::words ? " words" : "",
       data.max_length_crop ? " cropped" : "", data.mini_batch, data.mini_batch_words,
       data.maxi_batch,
@@ -164,7 +164,8 @@ void TranslationTraining::make(const TrainingSpec& spec, const VocabularyPair& v
     log_context(spec, text_, vocabularies_);
   model_.emplace(spec.model, source.size(), target.size(), device.context(), spec.train.seed);
   data_.emplace(
-      *text_.corpus, source, target, spec.data, text_.excluded, Share{ranks.rank(), ranks.size()},
+      *text_.corpus, source, target, spec.data, text_.excluded,
+      RankSlice{ranks.rank(), ranks.size()},
       [&ranks](const Ids& mine) { return ranks.all_gather(mine); }, spec.noise,
       spec.model.context_sentences, text_.alignments.get());
   source_.emplace(*data_, spec.data);

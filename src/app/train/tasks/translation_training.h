@@ -23,15 +23,11 @@ class TranslationTraining : public TrainingTask {
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
   void try_model(const TrainingSpec& spec) const override;
-  std::string text_hash() const override { return text_.corpus->hash(); }
-  std::string older_text_hash() const override { return text_.corpus->older_hash(); }
+  TextIdentity text_identity() const override { return text_.corpus->identity(); }
   std::string batching_hash(const TrainingSpec& spec) const override;
   std::string development_hash() const override { return text_.development_hash(); }
-  std::string alignments_hash() const override {
-    return text_.alignments ? text_.alignments->hash() : "";
-  }
-  std::string older_alignments_hash() const override {
-    return text_.alignments ? text_.alignments->older_hash() : "";
+  TextIdentity alignments_identity() const override {
+    return text_.alignments ? text_.alignments->identity() : TextIdentity{};
   }
   VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;
   void make(const TrainingSpec& spec, const VocabularyPair& vocabularies, TrainingDevice& device,

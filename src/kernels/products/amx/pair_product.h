@@ -1,9 +1,9 @@
 #pragma once
 
 #include "kernels/products/amx/blocks.h"
-#include "kernels/products/bf16_products.h"
-#include "kernels/products/blocks/thread_room.h"
-#include "kernels/products/pairs.h"
+#include "kernels/products/bf16/bf16_products.h"
+#include "kernels/products/bf16/pairs.h"
+#include "kernels/products/blocks/thread_scratch.h"
 #include "kernels/products/product.h"
 #include "kernels/products/tile.h"
 
@@ -209,9 +209,9 @@ template <class Tiles, int parts>
 void tiled_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
                 std::int64_t n_end) {
   static_assert(panel_width == 32);
-  float* const a_copy = thread_room<CopiesOfA>(copied_rows * tiled_stride<parts>);
+  float* const a_copy = thread_scratch<CopiesOfA>(copied_rows * tiled_stride<parts>);
   static_assert(sizeof(Pair) == sizeof(float));
-  Pair* const b_block = reinterpret_cast<Pair*>(thread_room<BlockOfB>(tiled_block_pairs));
+  Pair* const b_block = reinterpret_cast<Pair*>(thread_scratch<BlockOfB>(tiled_block_pairs));
   const RowTiles tiles(m_end - m_begin);
   const std::int64_t height = tiled_height(p.k);
   const TiledBlocks<parts> blocks(height, n_end - n_begin, p.transpose_a);

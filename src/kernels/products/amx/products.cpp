@@ -2,7 +2,7 @@
 #include "kernels/products/amx/self_check.h"
 #include "kernels/products/amx/support.h"
 #include "kernels/products/amx/tiles.h"
-#include "kernels/products/bf16_products.h"
+#include "kernels/products/bf16/bf16_products.h"
 
 namespace nmt::kernels {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/products/blocks/thread_room.h"
-#include "kernels/products/pairs.h"
+#include "kernels/products/bf16/pairs.h"
+#include "kernels/products/blocks/thread_scratch.h"
 #include "kernels/products/product.h"
 #include "kernels/products/tile.h"
 
@@ -19,7 +19,7 @@ std::int64_t smaller(std::int64_t a, std::int64_t b) {
 
 // Room for copies of rows of A: up to 2 MB.
 float* room_for_copies(std::int64_t floats) {
-  return thread_room<CopiesOfA>(floats);
+  return thread_scratch<CopiesOfA>(floats);
 }
 
 // Rows of A, split evenly into tiles, so that no tile has a single row.

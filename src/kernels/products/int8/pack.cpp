@@ -1,11 +1,11 @@
 // The packed layout of int8 weights (part.h): packing, copies by rows, and reading columns.
 
 #include "core/error.h"
-#include "core/thread_pool.h"
-#include "kernels/products/gemm_int8.h"
+#include "core/threads/thread_pool.h"
+#include "kernels/products/int8/gemm_int8.h"
 #include "kernels/products/int8/part.h"
+#include "kernels/products/int8/quantize.h"
 #include "kernels/products/int8/sparse_row.h"
-#include "kernels/products/quantize.h"
 #include "kernels/products/select_columns.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/products/quantize.h"
+#include "kernels/products/int8/quantize.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,0 +1,114 @@
+#include "cuda/runtime/graph_budget.h"
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace nmt::cuda {
+namespace {
+
+using Key = GraphBudget::Key;
+
+// A key of work that makes one call, as Graphs treats it.
+struct Replays {
+  GraphBudget room;
+  std::int64_t most;
+  std::map<std::int64_t, Key> keys;
+  std::set<const Key*> seen;
+  std::int64_t replayed = 0, captured = 0;
+
+  explicit Replays(std::int64_t graphs) : most(graphs) {}
+
+  void use(std::int64_t name) {
+    Key& key = keys[name];
+    room.use(key);
+    if (key.has_graph()) {
+      ++replayed;
+      return;
+    }
+    if (seen.insert(&key).second ||
+        !room.admits(key, 1, most, [this](Key& other) { room.remove(other); }))
+      return;
+    ++captured;
+    room.add(key, 1);
+  }
+};
+
+// scripts/bench/simulate_graphs.py has the same keys and checks the same file against its own rule.
+TEST(GraphBudget, IsThatOfTheSimulation) {
+  std::ifstream file(NMT_SOURCE_DIR "/tests/emulator/graph_rooms.txt");
+  std::string word;
+  std::int64_t graphs, uses, replayed, captured;
+  int lines = 0;
+  for (; file >> word >> graphs >> uses >> replayed >> captured; ++lines) {
+    Replays found(graphs);
+    std::uint64_t state = 1;
+    for (std::int64_t i = 0; i < uses; ++i) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      const std::uint64_t draw = state >> 48;
+      found.use(static_cast<std::int64_t>(60 * draw * draw * draw >> 48) + i / 3000 * 7);
+      ASSERT_LE(found.room.calls(), graphs);
+    }
+    EXPECT_EQ(found.replayed, replayed) << graphs << " graphs, " << uses << " uses";
+    EXPECT_EQ(found.captured, captured) << graphs << " graphs, " << uses << " uses";
+  }
+  EXPECT_EQ(lines, 12);
+}
+
+TEST(GraphBudget, LargeGraphsNeedSeveralPlaces) {
+  GraphBudget room;
+  Key rare, small, often, large;
+  const auto use = [&](Key& key, int times) {
+    for (int i = 0; i < times; ++i) room.use(key);
+  };
+  use(rare, 2);
+  use(small, 3);
+  use(often, 9);
+  use(large, 5);
+  room.add(rare, 40);
+  room.add(small, 30);
+  room.add(often, 30);
+  EXPECT_EQ(room.calls(), 100);
+  std::set<const Key*> evicted;
+  const auto evict = [&](Key& key) {
+    evicted.insert(&key);
+    room.remove(key);
+  };
+  // The graph of `often` stays, so there is no room, and nothing is lost.
+  EXPECT_FALSE(room.admits(large, 90, 100, evict));
+  EXPECT_TRUE(evicted.empty());
+  EXPECT_TRUE(room.admits(large, 60, 100, evict));
+  EXPECT_EQ(evicted, (std::set<const Key*>{&rare, &small}));
+  room.add(large, 60);
+  EXPECT_EQ(room.graphs(), 2);
+  // Its own graph takes no room when it is captured again.
+  EXPECT_TRUE(room.admits(large, 70, 100, evict));
+  room.add(large, 70);
+  EXPECT_EQ(room.calls(), 100);
+  room.remove(large);
+  room.remove(large);
+  EXPECT_EQ(room.calls(), 30);
+}
+
+TEST(GraphBudget, KeysOfThePastMakePlace) {
+  GraphBudget room;
+  Key past, present;
+  for (int i = 0; i < 6; ++i) room.use(past);
+  room.add(past, 1);
+  for (int i = 0; i < 4; ++i) room.use(present);
+  const auto ignore = [](Key&) {};
+  EXPECT_FALSE(room.admits(present, 1, 1, ignore));
+  Key other;
+  for (std::int64_t i = 10; i < GraphBudget::uses_to_halve; ++i) room.use(other);
+  room.use(present);  // 4 / 2 + 1 uses, as many as 6 / 2
+  EXPECT_FALSE(room.admits(present, 1, 1, ignore));
+  room.use(present);
+  EXPECT_TRUE(room.admits(present, 1, 1, ignore));
+}
+
+}  // namespace
+}  // namespace nmt::cuda
