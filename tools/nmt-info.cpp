@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
       return ExitStatus::ok;
     }
     const app::ModelInfo model = app::find_model(spec);
+    app::prepare_dump(spec, settings);
     if (!app::dump_if_asked(settings)) app::print(app::info(spec, model));
     return ExitStatus::ok;
   });

@@ -205,9 +205,13 @@ std::vector<Settings::Word> Settings::parse(const std::vector<std::string>& all)
 std::string Settings::unknown_option(const std::string& token) const {
   if (!token.starts_with("--")) return shown(token);
   const std::string name = token.substr(0, token.find('='));
-  std::string plain = name.substr(name.starts_with("--no-") ? 5 : 2);
+  std::string plain = name.substr(2);
   std::replace(plain.begin(), plain.end(), '_', '-');
-  const std::string near = nearest_name(plain);
+  std::string near = nearest_name(plain);
+  if (near.empty() && plain.starts_with("no-")) {
+    near = nearest_name(plain.substr(3));
+    if (!near.empty() && find(near)->option.is_flag()) near = "no-" + near;
+  }
   return shown(name) + (near.empty() ? "" : " (did you mean --" + near + "?)");
 }
 

@@ -214,7 +214,10 @@ void Settings::read(const std::vector<std::string>& arguments) {
   hand_on_shorthands();
   settle_exclusions();
   keep_configurations();
-  if (quiet_) log_level_ = "warn";
+  if (quiet_ && (log_level_ == "debug" || log_level_ == "info")) {
+    log_level_ = "warn";
+    find("log-level")->level = files_ + 1;  // a dump has it
+  }
 }
 
 // A configuration is no output.

@@ -13,12 +13,6 @@
 namespace nmt::http {
 namespace {
 
-bool keeps_marked(const TextSpec& rules) {
-  return std::any_of(rules.preserve.begin(), rules.preserve.end(), [](Preserved kind) {
-    return kind == Preserved::all || kind == Preserved::marked;
-  });
-}
-
 using serve::Clock;
 
 struct Endpoint {
@@ -197,7 +191,7 @@ void Api::translate(const CallPtr& call) {
     const RequestFields fields(*call->request);
     admit(call, fields);
     call->translation = std::make_unique<TranslateCall>(fields, *pool_.map(), spec_.limits,
-                                                        keeps_marked(spec_.translate.text_rules));
+                                                        spec_.translate.text_rules.keeps_marked());
   } catch (HttpResponse& response) {
     return answer(call, std::move(response));
   }

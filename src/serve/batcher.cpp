@@ -1,6 +1,7 @@
 #include "serve/batcher.h"
 
 #include "core/error.h"
+#include "serve/marked_spans.h"
 
 #include <algorithm>
 #include <cmath>
@@ -228,11 +229,13 @@ bool Batcher::run_engine(std::unique_lock<std::mutex>& lock, Key key, std::span<
   std::vector<std::string> sentences;
   // The sentences of a job stay as they are until all of its stage are translated.
   std::vector<std::span<const std::string>> before;
+  std::vector<bool> goes_on;  // to another model
   for (const auto& [job, sentence] : units) {
     const BatchJob& of = job->job;
     const std::size_t begin = of.documents.empty() ? 0 : of.documents[sentence];
     sentences.push_back(of.sentences[sentence]);
     before.push_back(std::span(of.sentences).subspan(begin, sentence - begin));
+    goes_on.push_back(job->stage + 1 < of.route.size());
   }
   lock.unlock();
   std::vector<Hypotheses> results;
@@ -241,6 +244,11 @@ bool Batcher::run_engine(std::unique_lock<std::mutex>& lock, Key key, std::span<
     results = engine_.translate(key.model, key.want, sentences, before);
     NMT_CHECK(results.size() == units.size(), "{} translations of {} sentences", results.size(),
               units.size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!goes_on[i] || !engine_.keeps_marked()) continue;
+      std::string& text = results[i].front().text;
+      text = with_markers(sentences[i], std::move(text));
+    }
   } catch (const std::exception& error) {
     results.clear();
     message = error.what();

@@ -52,6 +52,8 @@ class Engine {
   /// Whether translate() can begin at once. False: the model is being loaded; the listener will be
   /// called. Returns quickly.
   virtual bool is_ready(int /*model*/) { return true; }
+  /// Whether translations have the text between the markers <keep> and </keep>, without these.
+  virtual bool keeps_marked() const { return false; }
   /// Called from any thread when is_ready() may have changed; empty: nobody listens.
   virtual void listen(std::function<void()> /*listener*/) {}
 };
@@ -91,10 +93,11 @@ struct BatcherOptions {
 /// Each thread takes the next batch as soon as it is free. Idle threads share the sentences that
 /// wait; batches that take longer than half the latency target are only made of a long queue. A
 /// batch has sentences of one model, and models take turns; a model that is being loaded is left
-/// out. Where several jobs wait for a model, each gets its share of a batch, so a long job does not
-/// block short ones. A batch that is not full waits for more sentences until none has come for a
-/// millisecond, or until 4 ms have passed and the oldest job, by the moving average of batch times,
-/// would miss the latency target.
+/// out. A later model of a route gets the markers of the sentences again, if the engine keeps
+/// marked text. Where several jobs wait for a model, each gets its share of a batch, so a long job
+/// does not block short ones. A batch that is not full waits for more sentences until none has come
+/// for a millisecond, or until 4 ms have passed and the oldest job, by the moving average of batch
+/// times, would miss the latency target.
 class Batcher {
  public:
   Batcher(Engine& engine, const BatcherOptions& options);

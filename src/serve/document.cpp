@@ -1,6 +1,7 @@
 #include "serve/document.h"
 
 #include "serve/html.h"
+#include "serve/marked_spans.h"
 #include "serve/sentences.h"
 
 #include <algorithm>
@@ -8,8 +9,6 @@
 
 namespace nmt::serve {
 namespace {
-
-constexpr std::string_view open_marker = "<keep>", close_marker = "</keep>";
 
 bool is_open(std::string_view text) {
   const std::size_t open = text.rfind(open_marker);
@@ -68,6 +67,30 @@ std::vector<TextPart> with_whole_spans(std::vector<TextPart> parts, std::size_t 
   return result;
 }
 
+// Cuts sentences at marked spans: in the text of an HTML document, the markers are text.
+std::vector<TextPart> with_literal_markers(std::vector<TextPart> parts) {
+  std::vector<TextPart> result;
+  for (TextPart& part : parts) {
+    const std::vector<TextSpan> spans =
+        part.translate ? marked_spans(part.text) : std::vector<TextSpan>();
+    if (spans.empty()) {
+      append(result, std::move(part));
+      continue;
+    }
+    const std::string_view text = part.text;
+    std::size_t at = 0;
+    for (const TextSpan& span : spans) {
+      append_sentence(result, text.substr(at, span.begin - at));
+      append_verbatim(result, open_marker);
+      append_sentence(result, span.text);
+      append_verbatim(result, close_marker);
+      at = span.end;
+    }
+    append_sentence(result, text.substr(at));
+  }
+  return result;
+}
+
 bool is_html_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
 }
@@ -100,7 +123,7 @@ std::string unwrapped(std::string_view text) {
 Document::Document(std::string_view text, TextFormat format, const std::string& language,
                    std::size_t max_characters, bool keeps_marked) {
   if (format == TextFormat::html)
-    add_html(text, language, max_characters);
+    add_html(text, language, max_characters, keeps_marked);
   else
     add_text(text, language, max_characters, keeps_marked);
 }
@@ -116,13 +139,14 @@ void Document::add_text(std::string_view text, const std::string& language,
 }
 
 void Document::add_html(std::string_view html, const std::string& language,
-                        std::size_t max_characters) {
+                        std::size_t max_characters, bool keeps_marked) {
   for (HtmlPart& part : split_html(html)) {
     std::vector<TextPart> texts;
     const auto references = std::make_shared<HtmlReferences>();
     if (part.is_text) {
       const std::string text = decode_html(part.source, references.get());
       texts = split_sentences(part.keeps_lines ? text : unwrapped(text), language, max_characters);
+      if (keeps_marked) texts = with_literal_markers(std::move(texts));
     }
     if (std::none_of(texts.begin(), texts.end(), [](const TextPart& t) { return t.translate; })) {
       pieces_.push_back({std::move(part.source), false, nullptr});

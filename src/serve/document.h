@@ -17,7 +17,8 @@ enum class TextFormat { text, html };
 /// A text of a request as sentences and what stands between them.
 class Document {
  public:
-  /// `text` is valid UTF-8. With `keeps_marked`, a marked span (<keep>...</keep>) is never split.
+  /// `text` is valid UTF-8. With `keeps_marked`, a marked span (<keep>...</keep>) of a text is
+  /// never split, and no sentence of HTML has one: there the markers are text that stays as it is.
   Document(std::string_view text, TextFormat format, const std::string& language,
            std::size_t max_characters, bool keeps_marked = true);
 
@@ -36,7 +37,8 @@ class Document {
  private:
   void add_text(std::string_view text, const std::string& language, std::size_t max_characters,
                 bool keeps_marked);
-  void add_html(std::string_view html, const std::string& language, std::size_t max_characters);
+  void add_html(std::string_view html, const std::string& language, std::size_t max_characters,
+                bool keeps_marked);
 
   std::vector<Piece> pieces_;
   std::vector<std::string> sentences_;

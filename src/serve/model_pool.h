@@ -51,6 +51,7 @@ class ModelPool : public Engine {
   /// True as well if translate() would fail.
   bool is_ready(int model) override;
   void listen(std::function<void()> listener) override;
+  bool keeps_marked() const override { return options_.translate.text_rules.keeps_marked(); }
   /// Called once, from any thread, when the GPU is lost (tensor/device_lost.h); empty: nobody
   /// listens.
   void on_device_failure(std::function<void()> stop);

@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "text/spans.h"
-#include "text/utf8.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -70,7 +69,8 @@ bool ends_in_abbreviation(std::string_view sentence) {
     begin -= before.bytes;
   }
   const std::string_view word = sentence.substr(begin);
-  const bool is_initial = word.size() == 2 && word[0] >= 'A' && word[0] <= 'Z';
+  const Point first = point_at(word, 0);
+  const bool is_initial = word.size() == first.bytes + 1 && u_isupper(first.code);
   return is_initial || std::find(std::begin(abbreviations), std::end(abbreviations), word) !=
                            std::end(abbreviations);
 }
@@ -112,7 +112,7 @@ class Splitter {
       const auto place = static_cast<std::size_t>(end);
       if (behind_span(spans, place) != place) continue;
       if (place < line.size() && ends_in_abbreviation(sentence)) continue;
-      add_sentence(sentence);
+      add_sentence(sentence, spans, static_cast<std::size_t>(begin));
       begin = end;
     }
     utext_close(&text);
@@ -123,31 +123,24 @@ class Splitter {
   std::vector<TextPart> take() { return std::move(parts_); }
 
  private:
-  // Long sentences are cut behind the last white space within the limit, but not within a span.
-  void add_sentence(std::string_view text) {
+  // Long sentences are cut behind the last white space within the limit, but not within a span of
+  // the line, in which the sentence begins at `offset`.
+  void add_sentence(std::string_view text, const std::vector<TextSpan>& spans, std::size_t offset) {
+    const auto behind = [&](std::size_t at) { return behind_span(spans, offset + at) - offset; };
     while (!text.empty()) {
       std::size_t at = 0, cut = 0;
       for (std::size_t count = 0; at < text.size() && count < max_characters_; ++count) {
         const Point point = point_at(text, at);
         at += point.bytes;
-        if (u_isUWhiteSpace(point.code)) cut = at;
+        if (u_isUWhiteSpace(point.code) && behind(at) == at) cut = at;
       }
       if (at == text.size())
         cut = at;
       else if (cut == 0)
-        cut = end_of_word(text, at);
+        cut = behind(at);
       append_sentence(parts_, text.substr(0, cut));
       text.remove_prefix(cut);
-    }
-  }
-
-  // Behind the span at `at`, or `at` itself. Only as much is searched as the span needs.
-  std::size_t end_of_word(std::string_view text, std::size_t at) const {
-    for (std::size_t bytes = 8 * max_characters_;; bytes *= 2) {
-      bytes = std::min(bytes, text.size());
-      while (bytes < text.size() && continues_character(text[bytes])) ++bytes;
-      const std::size_t end = behind_span(spans_of(text.substr(0, bytes)), at);
-      if (end < bytes || bytes == text.size()) return end;
+      offset += cut;
     }
   }
 

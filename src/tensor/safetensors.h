@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace nmt::safetensors {
@@ -76,7 +77,8 @@ class Contents {
 class File {
  public:
   /// Errors (usage): missing or not readable; (data): as Contents.
-  explicit File(const std::string& path) : file_(path), contents_(file_.bytes(), path) {}
+  explicit File(const std::string& path) : File(MappedFile(path)) {}
+  explicit File(MappedFile file) : file_(std::move(file)), contents_(file_.bytes(), path()) {}
   const std::string& path() const { return file_.path(); }
   const std::vector<View>& tensors() const { return contents_.tensors(); }
   const Metadata& metadata() const { return contents_.metadata(); }

@@ -111,7 +111,10 @@ Reporter::~Reporter() {
 
 void Reporter::append(const std::string& json) {
   if (file_ < 0) return;
-  if (!write_all(file_, json + "\n")) close_with_warning();
+  const std::int64_t whole = size_of(file_);
+  if (write_all(file_, json + "\n")) return;
+  end_ = whole;
+  close_with_warning();
 }
 
 void Reporter::close_with_warning() {
@@ -121,7 +124,7 @@ void Reporter::close_with_warning() {
 }
 
 std::int64_t Reporter::position() {
-  if (file_ < 0) return -1;
+  if (file_ < 0) return end_;
   ::fdatasync(
       file_);  // a checkpoint that names the position must not be older than what stands before it
   return size_of(file_);

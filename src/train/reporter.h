@@ -57,7 +57,8 @@ class Reporter {
   void record(std::string_view event, const Progress& progress,
               const nlohmann::ordered_json& members);
 
-  /// Size of the file, synced to disk; stored in checkpoints. -1 without a file.
+  /// Size of the file, synced to disk; stored in checkpoints. -1 without a file; if it
+  /// cannot be written any more, the size of its whole lines.
   std::int64_t position();
   /// Removes displays, validations, skipped updates and recoveries written after that position,
   /// because they will be recomputed. -1: unknown, removes nothing.
@@ -69,6 +70,7 @@ class Reporter {
   std::string path_;
   ProgressListener listener_;
   int file_ = -1;
+  std::int64_t end_ = -1;  // of the last whole line, once the file could not be written
   double last_bar_ = 0;
 };
 

@@ -156,7 +156,9 @@ TEST(CommandLine, UnknownOptionsAllAtOnceWithTheNearestName) {
             "--learn-rate?), --xyzzy, "
             "-q; --help lists all");
   EXPECT_EQ(refused({"--no-byas"}),
-            "unknown option --no-byas (did you mean --bias?); --help lists all");
+            "unknown option --no-byas (did you mean --no-bias?); --help lists all");
+  EXPECT_EQ(refused({"--no-reloda"}),
+            "unknown option --no-reloda (did you mean --no-reload?); --help lists all");
   // Boost's own message of an empty value takes for ever to write this name.
   EXPECT_EQ(refused({"--i%option%="}), "unknown option --i%option%; --help lists all");
   EXPECT_EQ(refused({"--byas="}), "unknown option --byas (did you mean --bias?); --help lists all");
@@ -354,6 +356,8 @@ TEST(Dump, IsAskedFor) {
   EXPECT_EQ(All({"--dump-config"}).settings.asks_dump(), "full");
   EXPECT_EQ(All({"--dump-config", "minimal"}).settings.asks_dump(), "minimal");
   EXPECT_EQ(All({"--quiet"}).settings.log_level(), "warn");
+  EXPECT_EQ(All({"--quiet", "--log-level", "error"}).settings.log_level(), "error");
+  EXPECT_NE(All({"--quiet"}).settings.yaml(false).find("log-level: warn"), std::string::npos);
 }
 
 TEST(Configs, EveryShippedFileIsUnderstood) {

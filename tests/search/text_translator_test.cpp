@@ -16,6 +16,8 @@
 namespace nmt {
 namespace {
 
+using Lines = std::vector<std::string>;
+
 TEST(RepetitionGuard, LoopsOfWords) {
   const auto found = [](const char* source, const char* output) {
     return find_output_repetition(source, {}, output, {});
@@ -93,6 +95,16 @@ TEST(LineParts, JoinedInTheOrderOfTheLine) {
   EXPECT_EQ(parts.join(sources), line);
   EXPECT_EQ(parts.join({"Hallo.", ", du hast!", "neue ,", "Nachrichten."}),
             "  Hallo {name}, du hast %d neue , 5 Nachrichten.");
+}
+
+TEST(LineParts, MarksThatTheSourceLacksAreDropped) {
+  const auto joined = [](const std::string& line, const Lines& translations) {
+    return LineParts(line, find_spans(line, {.placeholders = true})).join(translations);
+  };
+  EXPECT_EQ(joined("Click {name} to go on.", {"\u70b9\u51fb\u3002", "\u7ee7\u7eed\u3002"}),
+            "\u70b9\u51fb {name} \u7ee7\u7eed\u3002");
+  EXPECT_EQ(joined("a {name} b", {"x\uff01?\uff1f.", "\u3002"}), "x {name} ");
+  EXPECT_EQ(joined("\u70b9\u51fb\u3002{name} b", {"Click.", "y!"}), "Click.{name} y");
 }
 
 TEST(LineParts, WhiteSpaceOfUnicodeStaysAroundText) {
@@ -189,8 +201,6 @@ class TextTranslatorTest : public testing::Test {
   TextTranslator::Statistics statistics;
 };
 
-using Lines = std::vector<std::string>;
-
 TEST_F(TextTranslatorTest, SpansThatTheModelKeepsNeedNoSecondPass) {
   TextRules rules;
   rules.preserve.numbers = true;
@@ -272,6 +282,41 @@ TEST_F(TextTranslatorTest, LinesInCapitalsAreReadInSentenceCase) {
   EXPECT_NE(found[3].find("DOG 12 OVER IT"), std::string::npos) << found[3];
   rules.preserve.numbers = true;  // a line with spans stays as it is
   EXPECT_EQ(translate({}, rules, lines)[3].find("DOG"), std::string::npos);
+}
+
+TEST_F(TextTranslatorTest, TermsDoNotMatchLinesWhoseCaseChanges) {
+  TextRules rules;
+  const Lines lines{"A DOG SEES THE BIG FOX", "A Dog Sees The Big Fox"};
+  rules.recase = true;
+  const Lines plain = translate({}, rules, lines);
+  rules.glossary = Glossary::from_lines({"fox\tquick", "dog\tlazy"}, "test");
+  EXPECT_EQ(translate({}, rules, lines), plain);
+  const std::vector<Lines> found = lists({}, rules, lines);
+  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(found[i].front(), plain[i]);
+  EXPECT_EQ(statistics.in_parts, 0);
+  // A line with a term as it is written stays in its case, of which the model knows no letter.
+  rules.glossary = Glossary::from_lines({"FOX\tquick"}, "test");
+  const std::string kept = translate({}, rules, lines)[0];
+  EXPECT_EQ(kept.find("DOG"), std::string::npos) << kept;
+  EXPECT_NE(kept.find("quick"), std::string::npos) << kept;
+}
+
+// In sentence case, "<KEEP>" would be a marker and get lost.
+TEST_F(TextTranslatorTest, MarkersInCapitalsAreText) {
+  TextRules rules;
+  rules.recase = true;
+  const Lines line{"A FOX <KEEP>JUMPS</KEEP> OVER IT"};
+  const Lines plain = translate({}, rules, line);
+  rules.preserve.marked = true;
+  EXPECT_EQ(translate({}, rules, line), plain);
+}
+
+TEST_F(TextTranslatorTest, AddressesInCapitalsAreKept) {
+  TextRules rules;
+  rules.recase = rules.preserve.urls = true;
+  const std::string found = translate({.drops_digits = true}, rules, {"A FOX AT WWW.A1.ORG"})[0];
+  EXPECT_NE(found.find("WWW.A1.ORG"), std::string::npos) << found;
+  EXPECT_EQ(statistics.in_parts, 1);
 }
 
 TEST_F(TextTranslatorTest, AnotherHypothesisReplacesARepetition) {

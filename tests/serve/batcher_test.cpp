@@ -1,5 +1,7 @@
 #include "serve/batcher.h"
 
+#include "serve/marked_spans.h"
+
 #include <atomic>
 #include <future>
 #include <map>
@@ -141,6 +143,29 @@ TEST(Batcher, RouteGoesThroughSeveralModels) {
   Batcher batcher(engine, options);
   const Answer answer = send(batcher, {"a", "b"}, {1, 2}, 1h, Want::list).answer.get();
   EXPECT_EQ(answer.results, (std::vector<Hypotheses>{{"a12", "a1'"}, {"b12", "b1'"}}));
+}
+
+// Each model drops the markers, so the second one needs them again.
+TEST(Batcher, MarkedSpansReachTheSecondModel) {
+  class MarkedEngine : public FakeEngine {
+   public:
+    bool keeps_marked() const override { return true; }
+    std::vector<Hypotheses> translate(
+        int model, Want want, std::span<const std::string> sentences,
+        std::span<const std::span<const std::string>> before) override {
+      std::vector<Hypotheses> results = FakeEngine::translate(model, want, sentences, before);
+      for (Hypotheses& each : results)
+        each.front().text = without_markers(each.front().text, marked_spans(each.front().text));
+      return results;
+    }
+  };
+  MarkedEngine engine;
+  Batcher batcher(engine, options);
+  const std::vector<std::string> sentences{"see <keep>Zx</keep>, Zx", "a"};
+  const Answer answer = send(batcher, sentences, {1, 2}).answer.get();
+  EXPECT_EQ(answer.results, (std::vector<Hypotheses>{{"see Zx, Zx12"}, {"a12"}}));
+  EXPECT_EQ(engine.order, (std::vector<std::string>{"see <keep>Zx</keep>, Zx", "a",
+                                                    "see <keep>Zx</keep>, Zx1", "a1"}));
 }
 
 TEST(Batcher, SentencesOfSeveralJobsShareABatch) {

@@ -214,6 +214,16 @@ class Serve(WithModels):
         self.assertEqual(self.server.translate(self.lines[:4], target="fr")["translatedText"],
                          self.expected(middle, model="de-fr"))
 
+    def test_marked_text_survives_a_pivot(self):
+        marked = self.server.translate("the lamp <keep>the lamp Zx</keep>", target="fr")
+        self.assertIn("the lamp Zx", marked["translatedText"])
+        self.assertNotIn("keep>", marked["translatedText"])
+
+    def test_markers_in_html_text_stay(self):
+        answer = self.server.translate("the lamp &lt;keep&gt;the lamp&lt;/keep&gt;", format="html")
+        lamp = self.expected(["the lamp"])[0]
+        self.assertEqual(answer["translatedText"], f"{lamp} &lt;keep&gt;{lamp}&lt;/keep&gt;")
+
     def refused(self, status, method, path, body=None, headers=None, says=""):
         got, answered, answer = self.server.ask(method, path, body, headers)
         self.assertEqual(got, status, answer)

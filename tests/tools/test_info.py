@@ -482,6 +482,20 @@ class InfoTest(unittest.TestCase):
             stored += n if name != "__metadata__" else 0
         return stored
 
+    def test_a_dump_is_read_without_a_warning(self):
+        sizes = ["--dim-emb", "32", "--dim-rnn", "32", "--dim-vocabs", "70"]
+        for more in (["--task", "tagging", "--unit", "lstm", "--enc-depth", "1",
+                      "--dim-labels", "7"],
+                     ["--task", "language-model", "--unit", "lstm", "--dec-depth", "1"],
+                     ["--type", "block", "--unit", "ssru", "--encoder-mixer", "attention",
+                      "--enc-depth", "1", "--dec-depth", "1"]):
+            with self.subTest(more=more), tempfile.TemporaryDirectory() as folder:
+                dump = pathlib.Path(folder) / "dump.yaml"
+                dump.write_text(run(*sizes, *more, "--dump-config").stdout, encoding="utf-8")
+                again = run("-c", dump)
+                self.assertNotIn("without effect", again.stderr)
+                self.assertEqual(again.stdout, run(*sizes, *more).stdout)
+
     def test_text_has_the_same_total(self):
         told = info("wmt14-en-de-atr")["parameters"]["total"]
         self.assertIn(f"{told:,}", run("--config", CONFIGS / "wmt14-en-de-atr.yaml").stdout)

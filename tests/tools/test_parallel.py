@@ -238,22 +238,40 @@ class ParallelTest(unittest.TestCase):
         self.vocabulary = []
         told = self.train("bad", 2, "--vocabs", self.text / "train.en", status=3)
         self.assertEqual(told.count("error: "), 1, told)
-        short = self.dir / "short"
-        short.write_text("a\nb\n")
+        for name in ("whole", "short"):  # folders of a file of one name
+            (self.dir / name).mkdir()
+        shutil.copy(self.text / "train.de", self.dir / "whole" / "target")
+        (self.dir / "short" / "target").write_text("a\nb\n")
         # the first process fails, the second, both
         for failing in (0, 1, 2):
             words = self.command("one", 2)
             count = words.index("-np")
-            programs = [["-np", "1", *words[count + 2:]] for _ in range(2)]
-            for program in programs if failing == 2 else [programs[failing]]:
-                program[program.index(str(self.text / "train.de"))] = str(short)
+            programs = [["-np", "1", "-wdir",
+                         str(self.dir / ("short" if failing in (rank, 2) else "whole")),
+                         *words[count + 2:]] for rank in range(2)]
+            for program in programs:
+                program[program.index(str(self.text / "train.de"))] = "target"
             done = subprocess.run([*words[:count], *programs[0], ":", *programs[1]],
                                   capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
             self.assertEqual(done.returncode, 3, done.stderr)
             errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
             self.assertEqual(len(errors), 1, done.stderr)
-            self.assertIn("short", errors[0])
+            self.assertIn("target", errors[0])
             self.assertEqual(errors[0].startswith("error: rank 1: "), failing == 1)
+
+    def test_other_options_are_refused_before_they_matter(self):
+        # Options on which messages between the processes depend; each of them, then the other one.
+        words = self.command("differ", 2)
+        count = words.index("-np")
+        without = ["-np", "1", *words[count + 2:]]
+        program = [*without, "--valid-sets", str(self.text / "valid.en"),
+                   str(self.text / "valid.de")]
+        for programs in ((program, without), (without, program)):
+            done = subprocess.run([*words[:count], *programs[0], ":", *programs[1]],
+                                  capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("error: rank 1: the settings differ", done.stderr)
+        self.assertFalse((self.dir / "differ").exists())
 
     @unittest.skipUnless("avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text(),
                          "the processor has no bfloat16 to choose")

@@ -193,13 +193,18 @@ class ReportTest(unittest.TestCase):
         shutil.copytree(self.model, odd, symlinks=True)
         (odd / "development.json").write_text('{"updates": 3, "sources": ["a"], "references": [], '
                                               '"outputs": ["b"]}')
+        vast = self.root / "vast"
+        shutil.copytree(self.model, vast, symlinks=True)
+        (vast / "development.json").write_text('{"updates": 1e30, "sources": ["a"], '
+                                               '"references": ["a"], "outputs": ["b"]}')
         noise = self.root / "noise"
         shutil.copytree(self.model, noise, symlinks=True)
         (noise / "train.jsonl").write_bytes(b"\xff\xfe\n[]\n{\n")
         for status, args, word in (
                 (2, [], "nmt-report DIR"), (2, [self.root / "none"], "none"),
                 (3, [bare], "train.jsonl"), (3, [odd], "development.json"),
-                (3, [noise], "train.jsonl"), (2, [self.model, "--worst", "many"], "many"),
+                (3, [vast], "development.json"), (3, [noise], "train.jsonl"),
+                (2, [self.model, "--worst", "many"], "many"),
                 (2, [self.model, "--json", "-"], "both standard output"),
                 (2, [self.model, "--json", "/dev/stdout"], "both standard output"),
                 (2, [self.model, "-o", self.root], str(self.root)),
@@ -255,6 +260,17 @@ class ReportTest(unittest.TestCase):
         done = run(damaged)
         self.assertIn(b"the first is line 4", done.stderr)
         self.assertEqual(page_data(done.stdout.decode())["displays"], self.report["displays"])
+
+
+    def test_many_resumes_take_linear_time(self):
+        long = self.root / "long"
+        shutil.copytree(self.model, long, symlinks=True)
+        with (long / "train.jsonl").open("a", encoding="utf-8") as file:
+            file.write('{"event":"resume","updates":100000}\n' * 40000)
+        before = os.times().children_user
+        self.assertEqual(page_data(run(long).stdout.decode())["displays"],
+                         self.report["displays"])
+        self.assertLess(os.times().children_user - before, 10)  # 40 s in quadratic time
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include "app/benchmark/facts.h"
 #include "app/benchmark/tables/tables.h"
 #include "app/compute/compute.h"
+#include "app/files/outputs.h"
 #include "core/error.h"
 #include "core/files/file.h"
 #include "core/math/flush_subnormals.h"
@@ -79,8 +80,9 @@ void run_tables(Bench& bench, const std::string& filter) {
 void benchmark(const BenchmarkSpec& spec, std::FILE* terminal) {
   const FlushSubnormals flush_subnormals;  // as training and search
   Compute compute(spec.compute);
-  if (spec.out == "-")
-    fail(ExitStatus::usage, "out: - is standard output, which has a report already; name a file");
+  if (is_standard_output(spec.out))
+    fail(ExitStatus::usage, "out: {} is standard output, which has a report already; name a file",
+         spec.out);
   if (compute.cuda() && !spec.blas.empty())
     fail(ExitStatus::usage, "--blas is for the CPU, not for --device {}", spec.compute.device);
   const kernels::ProductMethod* const library = compute.open_products();

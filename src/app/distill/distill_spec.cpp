@@ -214,6 +214,7 @@ void note_given(DistillSpec& spec, const config::Settings& settings) {
     student.given.erase(option.name);
   if (student.unit_given() || architecture_of(student.model).has_blocks()) check_effects(student);
   spec.student.typed.clear();
+  if (!settings.asks_dump().empty()) spec.student.spread.clear();  // a dump has no shorthands
 }
 
 void check(const DistillSpec& spec) {

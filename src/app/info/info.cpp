@@ -205,6 +205,18 @@ void note_given(InfoSpec& spec, const config::Settings& settings) {
   spec.sentence_length_given = settings.is_typed("sentence-length");
 }
 
+void prepare_dump(InfoSpec& spec, config::Settings& settings) {
+  if (settings.asks_dump().empty()) return;
+  if (spec.from_directory)
+    fail(ExitStatus::usage,
+         "dump-config: {} has settings of its own, in config.json; give --dump-config without it",
+         spec.training.train.model);
+  spec.training.spread.clear();  // a dump has no shorthands
+  std::vector<std::string> idle = make_training_task(spec.training.model.task)->idle_options();
+  std::erase(idle, "dim-vocabs");
+  settings.leave_out(idle);
+}
+
 ModelInfo find_model(InfoSpec& spec) {
   ModelInfo info;
   if (spec.from_directory)

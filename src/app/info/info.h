@@ -27,6 +27,10 @@ std::vector<config::Option> fields(InfoSpec& spec);
 /// Settings::read().
 void note_given(InfoSpec& spec, const config::Settings& settings);
 
+/// Before --dump-config: leaves out what the task does not use. Nothing happens without that
+/// option. Error (usage): a model directory, which has settings of its own.
+void prepare_dump(InfoSpec& spec, config::Settings& settings);
+
 /// Error (usage): a model, or a setting of one, on the command line of --architectures.
 void refuse_settings_of_models(const config::Settings& settings);
 /// Every architecture as text or JSON.

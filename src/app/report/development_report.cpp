@@ -30,6 +30,8 @@ std::optional<DevelopmentSet> read_development(const std::string& path) {
   DevelopmentSet set;
   try {
     const Json json = Json::parse(read_file(path));
+    if (!json.at("updates").is_number_integer())
+      throw Json::type_error::create(302, "updates is no integer", &json);
     json.at("updates").get_to(set.updates);
     json.at("sources").get_to(set.sources);
     json.at("references").get_to(set.references);

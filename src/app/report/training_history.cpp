@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 
 namespace nmt::app {
 namespace {
@@ -73,15 +74,17 @@ bool is_event(const Json& line, std::string_view name) {
 // A training resumed from a checkpoint repeats the updates after it; their earlier lines are
 // dropped.
 void drop_undone(std::vector<Json>& lines) {
+  double first = std::numeric_limits<double>::infinity();  // update of later returns
   std::vector<Json> kept;
-  for (Json& line : lines) {
-    if (is_event(line, "recovery") || is_event(line, "resume"))
-      std::erase_if(kept, [&](const Json& k) {
-        return (is_event(k, "display") || is_event(k, "validation")) &&
-               k["updates"].get<double>() > line["updates"].get<double>();
-      });
-    kept.push_back(std::move(line));
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const double updates = (*line)["updates"].get<double>();
+    if (is_event(*line, "recovery") || is_event(*line, "resume"))
+      first = std::min(first, updates);
+    else if ((is_event(*line, "display") || is_event(*line, "validation")) && updates > first)
+      continue;
+    kept.push_back(std::move(*line));
   }
+  std::reverse(kept.begin(), kept.end());
   lines = std::move(kept);
 }
 

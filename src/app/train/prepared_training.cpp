@@ -174,6 +174,9 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
       before(directory.training_so_far()),
       task(make_training_task(asked.model.task)) {
   set_defaults(asked, *task);
+  // What follows calls collectives that depend on the settings.
+  if (device.has_several_ranks())
+    require_same(device.ranks(), yaml_of_all_ranks(asked), "the settings differ");
   if (asked.train.after.find('+') != std::string::npos) relative_after = asked.train.after;
   if (before && !relative_after.empty()) keep_after(asked.train, *before);
   extends = before && asked.train.after.find('+') != std::string::npos;

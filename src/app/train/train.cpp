@@ -29,18 +29,11 @@ void log_model(TrainingTask& task, const TrainingSpec& spec) {
   log_recurrences(model.context(), model.parameters());
 }
 
-// The settings that must be equal on all ranks.
-std::string common_settings(const TrainingSpec& spec) {
-  TrainingSpec copy = spec;
-  config::Settings settings("nmt-train", "", "");
-  settings.add(fields(copy));
-  return settings.yaml_of_all_ranks();
-}
-
 void require_same_on_all_ranks(const PreparedTraining& p) {
   train::Communicator& ranks = p.device.ranks();
   if (!p.device.has_several_ranks()) return;
-  require_same(ranks, common_settings(p.spec), "the settings differ");
+  // Those that were given are equal already; these may be chosen by each rank.
+  require_same(ranks, yaml_of_all_ranks(p.spec), "the settings differ");
   // `auto` is resolved on each rank.
   require_same(ranks, std::string(name_of(p.device.compute().precision())),
                "the precisions differ: set --precision");

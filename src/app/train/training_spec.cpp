@@ -105,4 +105,11 @@ std::string yaml_of(const TrainingSpec& spec) {
   return settings.stored_yaml();
 }
 
+std::string yaml_of_all_ranks(const TrainingSpec& spec) {
+  TrainingSpec copy = spec;
+  config::Settings settings("nmt-train", "", "");
+  settings.add(fields(copy));
+  return settings.yaml_of_all_ranks();
+}
+
 }  // namespace nmt::app

@@ -56,5 +56,7 @@ void check_effects(const TrainingSpec& spec, const std::vector<std::string>& idl
 
 /// All settings as YAML, as stored in checkpoints.
 std::string yaml_of(const TrainingSpec& spec);
+/// The settings that must be equal on all ranks.
+std::string yaml_of_all_ranks(const TrainingSpec& spec);
 
 }  // namespace nmt::app

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/specs.h"
+#include "core/files/mapped_file.h"
 #include "nmt/vocabulary.h"
 #include "tensor/safetensors.h"
 
@@ -57,7 +58,8 @@ class StoredCheckpoint {
     std::uint32_t crc32 = 0;
   };
   const FileRecord& record(const std::string& name) const;
-  std::string verified(const std::string& name) const;
+  /// The file in memory, which a training that removes the checkpoint meanwhile does not change.
+  MappedFile verified(const std::string& name) const;
   std::string folder_;
   std::int64_t updates_ = 0;
   bool best_ = false;

@@ -61,21 +61,21 @@ std::uint32_t StoredCheckpoint::model_crc32() const {
   return record("model.safetensors").crc32;
 }
 
-std::string StoredCheckpoint::verified(const std::string& name) const {
+MappedFile StoredCheckpoint::verified(const std::string& name) const {
   const std::string path = folder_ + "/" + name;
   const FileRecord& written = record(name);
   std::error_code error;
   if (!fs::is_regular_file(path, error))
     fail(ExitStatus::data, "{}: {}", path,
          error && error != std::errc::no_such_file_or_directory ? error.message() : "is missing");
-  const MappedFile file(path);
+  MappedFile file(path);
   if (file.bytes().size() != written.bytes)
     fail(ExitStatus::data, "{}: has {} bytes, but {} were written", path, file.bytes().size(),
          written.bytes);
   if (const std::uint32_t sum = crc32_of(file); sum != written.crc32)
     fail(ExitStatus::data, "{}: is damaged: its CRC-32 is {:08x}, expected {:08x}", path, sum,
          written.crc32);
-  return path;
+  return file;
 }
 
 safetensors::File StoredCheckpoint::open_model() const {
@@ -85,7 +85,7 @@ safetensors::File StoredCheckpoint::open_state() const {
   return safetensors::File(verified("state.safetensors"));
 }
 std::string StoredCheckpoint::read_info() const {
-  return read_file(verified("state.json"));
+  return std::string(verified("state.json").bytes());
 }
 
 }  // namespace nmt

@@ -9,6 +9,21 @@ namespace {
 
 constexpr int min_words_upper = 3, min_words_title = 5;
 
+// Format characters (zero-width, bidirectional, joining, tags), what alters an emoji before it, and
+// private use, as in fonts of icons.
+bool is_format(char32_t c) {
+  return c == 0xAD || c == 0x61C || (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2060 && c <= 0x206F) || c == 0x20E3 || (c >= 0xE000 && c <= 0xF8FF) ||
+         (c >= 0xFE00 && c <= 0xFE0F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) ||
+         c >= 0xE0000;
+}
+
+// Of scripts without letter case, which begin with Hebrew in Unicode.
+bool is_caseless_letter(char32_t c) {
+  constexpr char32_t alef = 0x5D0;
+  return c >= alef && is_letter(c) && !is_combining(c);
+}
+
 bool is_small(char32_t c) {
   return uppercase_of({&c, 1}) != std::u32string_view(&c, 1);
 }
@@ -18,6 +33,11 @@ bool is_capital(char32_t c) {
 
 }  // namespace
 
+bool is_letter(char32_t c) {
+  if (c < 0x80) return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return !is_punctuation(c) && !is_symbol(c) && !is_number(c) && !is_space(c) && !is_format(c);
+}
+
 LetterCase letter_case_of(std::string_view line) {
   const std::u32string text = decode_utf8(line);
   int words = 0, with_capital_first = 0, with_small = 0, capitals_alone = 0;
@@ -26,7 +46,10 @@ LetterCase letter_case_of(std::string_view line) {
     bool capital_first = false;
     for (; i < text.size() && !is_space(text[i]); ++i) {
       const bool capital = is_capital(text[i]), lower = is_small(text[i]);
-      if (!capital && !lower) continue;
+      if (!capital && !lower) {
+        if (is_caseless_letter(text[i])) return LetterCase::mixed;
+        continue;
+      }
       if (letters++ == 0) capital_first = capital;
       small += lower;
     }

@@ -12,9 +12,12 @@ enum class LetterCase {
   title,  ///< five words or more, and each begins with a capital and has a small letter
 };
 
-/// The case of a line of valid UTF-8; mixed for scripts without letter case. Words are separated by
-/// white space; numbers and punctuation count as no words, and in a title a capital may be the
-/// whole word.
+/// Whether it is a letter of any script, or a combining mark of one.
+bool is_letter(char32_t c);
+
+/// The case of a line of valid UTF-8; mixed where it has a letter of a script without letter case.
+/// Words are separated by white space; numbers and punctuation count as no words, and in a title a
+/// capital may be the whole word.
 LetterCase letter_case_of(std::string_view line);
 
 /// The line in small letters with a capital as its first letter.

@@ -1,5 +1,6 @@
 #include "search/text/line_parts.h"
 
+#include "search/text/letter_case.h"
 #include "text/unicode.h"
 
 #include <algorithm>
@@ -8,21 +9,11 @@
 namespace nmt {
 namespace {
 
-// Zero-width, bidirectional and joining characters, and what alters an emoji before it.
-bool is_format(char32_t c) {
-  return c == 0xAD || (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) ||
-         (c >= 0x2060 && c <= 0x206F) || c == 0x20E3 || (c >= 0xFE00 && c <= 0xFE0F) || c == 0xFEFF;
-}
-
-bool is_letter(char32_t c) {
-  if (c < 0x80) return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  return !is_punctuation(c) && !is_symbol(c) && !is_number(c) && !is_space(c) && !is_format(c);
-}
-
-bool ends_sentence(std::string_view text) {
+// The bytes of the mark at the end of a text that ends a sentence; 0 where there is none.
+std::size_t mark_at_end(std::string_view text) {
   for (const std::string_view mark : {".", "!", "?", "\u3002", "\uff01", "\uff1f"})
-    if (text.ends_with(mark)) return true;
-  return false;
+    if (text.ends_with(mark)) return mark.size();
+  return 0;
 }
 
 }  // namespace
@@ -61,9 +52,8 @@ std::string LineParts::join(const std::vector<std::string>& translations) const 
       continue;
     }
     std::string_view text = translations.at(next++);
-    if (!ends_sentence(part.text))
-      while (!text.empty() && std::string_view(".!?").find(text.back()) != std::string_view::npos)
-        text.remove_suffix(1);
+    if (mark_at_end(part.text) == 0)
+      while (const std::size_t bytes = mark_at_end(text)) text.remove_suffix(bytes);
     line += text;
   }
   return line;

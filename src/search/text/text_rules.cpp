@@ -1,6 +1,14 @@
 #include "search/text/text_rules.h"
 
+#include <algorithm>
+
 namespace nmt {
+
+bool TextSpec::keeps_marked() const {
+  return std::any_of(preserve.begin(), preserve.end(), [](Preserved kind) {
+    return kind == Preserved::all || kind == Preserved::marked;
+  });
+}
 
 TextRules TextRules::load(const TextSpec& spec) {
   TextRules rules;

@@ -23,6 +23,9 @@ struct TextSpec {
   std::string glossary;  ///< file; "": none
   bool repetition_guard = false;
   bool recase = false;
+
+  /// Whether spans between <keep> and </keep> stay as they are.
+  bool keeps_marked() const;
 };
 
 /// The same with its glossary read.

@@ -1,6 +1,5 @@
 #include "search/text/text_translator.h"
 
-#include "search/text/letter_case.h"
 #include "search/text/line_parts.h"
 #include "search/text/repetition_guard.h"
 
@@ -9,10 +8,19 @@
 
 namespace nmt {
 
-std::vector<TextSpan> TextTranslator::spans_of(const std::string& line) const {
-  std::vector<TextSpan> spans = find_spans(line, rules_.preserve);
-  if (rules_.glossary.size() > 0) rules_.glossary.add_terms(line, spans);
+std::vector<TextSpan> TextTranslator::spans_of(const std::string& line,
+                                               LetterCase letter_case) const {
+  // Markers and terms are case-sensitive: what only becomes one in sentence case is none.
+  const bool as_it_was = letter_case == LetterCase::mixed;
+  SpanKinds kinds = rules_.preserve;
+  kinds.marked &= as_it_was;
+  std::vector<TextSpan> spans = find_spans(line, kinds);
+  if (as_it_was && rules_.glossary.size() > 0) rules_.glossary.add_terms(line, spans);
   return spans;
+}
+
+LetterCase TextTranslator::case_of(const std::string& line) const {
+  return rules_.recase && spans_of(line).empty() ? letter_case_of(line) : LetterCase::mixed;
 }
 
 std::vector<ContextSentences> TextTranslator::read_contexts(
@@ -23,10 +31,10 @@ std::vector<ContextSentences> TextTranslator::read_contexts(
   if (read.empty()) read = contexts_of(lines, sentences);
   for (ContextSentences& context : read)
     for (std::string& sentence : context) {
-      const std::vector<TextSpan> spans = spans_of(sentence);
-      if (rules_.recase && spans.empty() && letter_case_of(sentence) != LetterCase::mixed)
+      if (case_of(sentence) != LetterCase::mixed)
         sentence = in_sentence_case(sentence);
-      sentence = without_markers(sentence, spans);
+      else
+        sentence = without_markers(sentence, spans_of(sentence));
     }
   return read;
 }
@@ -48,10 +56,10 @@ std::vector<LineTranslation> TextTranslator::recased(std::span<const std::string
   std::vector<std::string> texts(lines.begin(), lines.end());
   std::vector<LetterCase> cases;
   for (std::string& text : texts) {
-    cases.push_back(spans_of(text).empty() ? letter_case_of(text) : LetterCase::mixed);
+    cases.push_back(case_of(text));
     if (cases.back() != LetterCase::mixed) text = in_sentence_case(text);
   }
-  std::vector<LineTranslation> translations = as_written(texts, first_line, contexts);
+  std::vector<LineTranslation> translations = as_written(texts, first_line, contexts, cases);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (cases[i] == LetterCase::mixed) continue;
     for (Output& output : translations[i].outputs) {
@@ -63,22 +71,24 @@ std::vector<LineTranslation> TextTranslator::recased(std::span<const std::string
   return translations;
 }
 
-TextTranslator::MarkedLines TextTranslator::marked(std::span<const std::string> lines) const {
+TextTranslator::MarkedLines TextTranslator::marked(std::span<const std::string> lines,
+                                                   std::span<const LetterCase> cases) const {
   MarkedLines all;
-  for (const std::string& line : lines) {
-    all.spans.push_back(spans_of(line));
-    all.plain.push_back(without_markers(line, all.spans.back()));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    all.spans.push_back(spans_of(lines[i], cases.empty() ? LetterCase::mixed : cases[i]));
+    all.plain.push_back(without_markers(lines[i], all.spans.back()));
   }
   return all;
 }
 
-std::vector<LineTranslation> TextTranslator::as_written(
-    std::span<const std::string> lines, std::optional<std::int64_t> first_line,
-    std::span<const ContextSentences> contexts) {
-  if (best_) return lists(lines, first_line, contexts);
+std::vector<LineTranslation> TextTranslator::as_written(std::span<const std::string> lines,
+                                                        std::optional<std::int64_t> first_line,
+                                                        std::span<const ContextSentences> contexts,
+                                                        std::span<const LetterCase> cases) {
+  if (best_) return lists(lines, first_line, contexts, cases);
   if (!rules_.preserve.any() && rules_.glossary.size() == 0)
     return guarded(uncounted(lines, first_line, contexts), lines);
-  const auto [spans, plain] = marked(lines);
+  const auto [spans, plain] = marked(lines, cases);
   std::vector<LineTranslation> translations =
       guarded(uncounted(plain, first_line, contexts), plain);
   for (std::size_t i = 0; i < lines.size(); ++i)
@@ -146,12 +156,14 @@ std::vector<LineTranslation> TextTranslator::uncounted(std::span<const std::stri
 
 std::vector<LineTranslation> TextTranslator::lists(std::span<const std::string> lines,
                                                    std::optional<std::int64_t> first_line,
-                                                   std::span<const ContextSentences> contexts) {
-  const auto [spans, plain] = marked(lines);
+                                                   std::span<const ContextSentences> contexts,
+                                                   std::span<const LetterCase> cases) {
+  const auto [spans, plain] = marked(lines, cases);
   std::vector<LineTranslation> translations = uncounted(plain, first_line, contexts);
   std::vector<std::size_t> refused;
   std::vector<std::string> texts;
   std::vector<ContextSentences> contexts_of_texts;
+  std::vector<LetterCase> cases_of_texts;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::vector<Output>& outputs = translations[i].outputs;
     const auto breaks_rule = [&, &words = plain[i], &kept = spans[i]](const Output& output) {
@@ -165,11 +177,13 @@ std::vector<LineTranslation> TextTranslator::lists(std::span<const std::string> 
       refused.push_back(i);
       texts.push_back(lines[i]);
       if (!contexts.empty()) contexts_of_texts.push_back(contexts[i]);
+      if (!cases.empty()) cases_of_texts.push_back(cases[i]);
     }
     std::erase_if(outputs, breaks_rule);
   }
   if (refused.empty()) return translations;
-  std::vector<LineTranslation> again = best_->as_written(texts, {}, contexts_of_texts);
+  std::vector<LineTranslation> again =
+      best_->as_written(texts, {}, contexts_of_texts, cases_of_texts);
   for (std::size_t i = 0; i < refused.size(); ++i) {
     std::vector<Output>& outputs = translations[refused[i]].outputs;
     Output& best = again[i].outputs.front();

@@ -2,6 +2,7 @@
 
 #include "search/batch_translator.h"
 #include "search/line_translator.h"
+#include "search/text/letter_case.h"
 #include "search/text/text_rules.h"
 
 #include <atomic>
@@ -30,7 +31,8 @@ namespace nmt {
 /// depend on whether a list is requested.
 ///
 /// Recasing: a line in capitals or in title case (letter_case_of), without spans, is translated in
-/// sentence case; its translations get the case of the line.
+/// sentence case; its translations get the case of the line. Addresses and placeholders that only
+/// the line in sentence case has are preserved; marked spans and terms of this kind are none.
 class TextTranslator : public LineTranslator {
  public:
   struct Statistics {
@@ -59,32 +61,37 @@ class TextTranslator : public LineTranslator {
   const BatchTranslatorOptions& options() const override { return translator_.options(); }
 
  private:
+  /// The case that a line loses for its translation; mixed where it stays as it is.
+  LetterCase case_of(const std::string& line) const;
   /// The contexts as the rules have the model read them; none if it has no context.
   std::vector<ContextSentences> read_contexts(std::span<const std::string> lines,
                                               std::span<const ContextSentences> contexts) const;
   /// translate() with recasing, without counting repetitions, with read_contexts().
   std::vector<LineTranslation> recased(std::span<const std::string> lines, std::int64_t first_line,
                                        std::span<const ContextSentences> contexts);
-  /// The same of lines whose case stays. No first_line: of lines that were translated before, which
-  /// do not count as lines again.
+  /// The same of lines in the case that the model reads; `cases` as they were, none: all mixed. No
+  /// first_line: of lines that were translated before, which do not count as lines again.
   std::vector<LineTranslation> as_written(std::span<const std::string> lines,
                                           std::optional<std::int64_t> first_line,
-                                          std::span<const ContextSentences> contexts);
+                                          std::span<const ContextSentences> contexts,
+                                          std::span<const LetterCase> cases = {});
   /// The spans of lines, and the lines without their markers.
   struct MarkedLines {
     std::vector<std::vector<TextSpan>> spans;
     std::vector<std::string> plain;
   };
-  MarkedLines marked(std::span<const std::string> lines) const;
+  MarkedLines marked(std::span<const std::string> lines, std::span<const LetterCase> cases) const;
   /// The same for n-best lists that begin with the output of best_.
   std::vector<LineTranslation> lists(std::span<const std::string> lines,
                                      std::optional<std::int64_t> first_line,
-                                     std::span<const ContextSentences> contexts);
+                                     std::span<const ContextSentences> contexts,
+                                     std::span<const LetterCase> cases);
   /// The model's translations, without counting repetitions.
   std::vector<LineTranslation> uncounted(std::span<const std::string> lines,
                                          std::optional<std::int64_t> first_line,
                                          std::span<const ContextSentences> contexts);
-  std::vector<TextSpan> spans_of(const std::string& line) const;
+  std::vector<TextSpan> spans_of(const std::string& line,
+                                 LetterCase letter_case = LetterCase::mixed) const;
   /// The model's translations of lines behind the repetition guard.
   std::vector<LineTranslation> guarded(std::vector<LineTranslation> translations,
                                        std::span<const std::string> lines) const;
