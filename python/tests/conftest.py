@@ -45,3 +45,7 @@ def translator(model):
 @pytest.fixture(scope="session")
 def lines(corpus):
     return [*(corpus / "test.en").read_text().splitlines()[:60], "", "  "]
+
+
+def texts(results):
+    return [result.hypotheses[0] for result in results]

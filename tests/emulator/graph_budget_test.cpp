@@ -15,7 +15,7 @@ using Key = GraphBudget::Key;
 
 // A key of work that makes one call, as Graphs treats it.
 struct Replays {
-  GraphBudget room;
+  GraphBudget budget;
   std::int64_t most;
   std::map<std::int64_t, Key> keys;
   std::set<const Key*> seen;
@@ -25,16 +25,16 @@ struct Replays {
 
   void use(std::int64_t name) {
     Key& key = keys[name];
-    room.use(key);
+    budget.use(key);
     if (key.has_graph()) {
       ++replayed;
       return;
     }
     if (seen.insert(&key).second ||
-        !room.admits(key, 1, most, [this](Key& other) { room.remove(other); }))
+        !budget.admits(key, 1, most, [this](Key& other) { budget.remove(other); }))
       return;
     ++captured;
-    room.add(key, 1);
+    budget.add(key, 1);
   }
 };
 
@@ -51,7 +51,7 @@ TEST(GraphBudget, IsThatOfTheSimulation) {
       state = state * 6364136223846793005u + 1442695040888963407u;
       const std::uint64_t draw = state >> 48;
       found.use(static_cast<std::int64_t>(60 * draw * draw * draw >> 48) + i / 3000 * 7);
-      ASSERT_LE(found.room.calls(), graphs);
+      ASSERT_LE(found.budget.calls(), graphs);
     }
     EXPECT_EQ(found.replayed, replayed) << graphs << " graphs, " << uses << " uses";
     EXPECT_EQ(found.captured, captured) << graphs << " graphs, " << uses << " uses";
@@ -60,54 +60,54 @@ TEST(GraphBudget, IsThatOfTheSimulation) {
 }
 
 TEST(GraphBudget, LargeGraphsNeedSeveralPlaces) {
-  GraphBudget room;
+  GraphBudget budget;
   Key rare, small, often, large;
   const auto use = [&](Key& key, int times) {
-    for (int i = 0; i < times; ++i) room.use(key);
+    for (int i = 0; i < times; ++i) budget.use(key);
   };
   use(rare, 2);
   use(small, 3);
   use(often, 9);
   use(large, 5);
-  room.add(rare, 40);
-  room.add(small, 30);
-  room.add(often, 30);
-  EXPECT_EQ(room.calls(), 100);
+  budget.add(rare, 40);
+  budget.add(small, 30);
+  budget.add(often, 30);
+  EXPECT_EQ(budget.calls(), 100);
   std::set<const Key*> evicted;
   const auto evict = [&](Key& key) {
     evicted.insert(&key);
-    room.remove(key);
+    budget.remove(key);
   };
   // The graph of `often` stays, so there is no room, and nothing is lost.
-  EXPECT_FALSE(room.admits(large, 90, 100, evict));
+  EXPECT_FALSE(budget.admits(large, 90, 100, evict));
   EXPECT_TRUE(evicted.empty());
-  EXPECT_TRUE(room.admits(large, 60, 100, evict));
+  EXPECT_TRUE(budget.admits(large, 60, 100, evict));
   EXPECT_EQ(evicted, (std::set<const Key*>{&rare, &small}));
-  room.add(large, 60);
-  EXPECT_EQ(room.graphs(), 2);
+  budget.add(large, 60);
+  EXPECT_EQ(budget.graphs(), 2);
   // Its own graph takes no room when it is captured again.
-  EXPECT_TRUE(room.admits(large, 70, 100, evict));
-  room.add(large, 70);
-  EXPECT_EQ(room.calls(), 100);
-  room.remove(large);
-  room.remove(large);
-  EXPECT_EQ(room.calls(), 30);
+  EXPECT_TRUE(budget.admits(large, 70, 100, evict));
+  budget.add(large, 70);
+  EXPECT_EQ(budget.calls(), 100);
+  budget.remove(large);
+  budget.remove(large);
+  EXPECT_EQ(budget.calls(), 30);
 }
 
 TEST(GraphBudget, KeysOfThePastMakePlace) {
-  GraphBudget room;
+  GraphBudget budget;
   Key past, present;
-  for (int i = 0; i < 6; ++i) room.use(past);
-  room.add(past, 1);
-  for (int i = 0; i < 4; ++i) room.use(present);
+  for (int i = 0; i < 6; ++i) budget.use(past);
+  budget.add(past, 1);
+  for (int i = 0; i < 4; ++i) budget.use(present);
   const auto ignore = [](Key&) {};
-  EXPECT_FALSE(room.admits(present, 1, 1, ignore));
+  EXPECT_FALSE(budget.admits(present, 1, 1, ignore));
   Key other;
-  for (std::int64_t i = 10; i < GraphBudget::uses_to_halve; ++i) room.use(other);
-  room.use(present);  // 4 / 2 + 1 uses, as many as 6 / 2
-  EXPECT_FALSE(room.admits(present, 1, 1, ignore));
-  room.use(present);
-  EXPECT_TRUE(room.admits(present, 1, 1, ignore));
+  for (std::int64_t i = 10; i < GraphBudget::uses_to_halve; ++i) budget.use(other);
+  budget.use(present);  // 4 / 2 + 1 uses, as many as 6 / 2
+  EXPECT_FALSE(budget.admits(present, 1, 1, ignore));
+  budget.use(present);
+  EXPECT_TRUE(budget.admits(present, 1, 1, ignore));
 }
 
 }  // namespace

@@ -5,30 +5,20 @@ sacreBLEU is not to be had."""
 import io
 import json
 import os
-import pathlib
 import random
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from scorer_python import start_again_with
+
 SCORES, INTERVALS, BOOTSTRAPS, RANDOMIZATIONS = 240, 24, 24, 8
 
 try:
     import numpy
     import sacrebleu
 except ImportError:
-    if os.environ.get("NMT_TEST_PYTHON"):
-        print("skipped: sacreBLEU cannot be imported")
-        sys.exit(77)
-    made = subprocess.run([ROOT / "scripts/bench/quality/score.sh", "--python"],
-                          capture_output=True, text=True)
-    if made.returncode != 0:
-        print("skipped: sacreBLEU cannot be installed:", made.stderr.strip())
-        sys.exit(77)
-    os.environ["NMT_TEST_PYTHON"] = "1"
-    python = made.stdout.strip()
-    os.execv(python, [python, *sys.argv])
+    start_again_with("sacreBLEU")
 
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.sacrebleu import main as sacrebleu_main

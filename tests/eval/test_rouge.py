@@ -3,29 +3,19 @@
 programs. Exits with 77 (skipped) where rouge-score cannot be installed."""
 import json
 import os
-import pathlib
 import random
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from scorer_python import start_again_with
+
 CASES = 60
 
 try:
     from rouge_score.rouge_scorer import RougeScorer
 except ImportError:
-    if os.environ.get("NMT_TEST_PYTHON"):
-        print("skipped: rouge-score cannot be imported")
-        sys.exit(77)
-    made = subprocess.run([ROOT / "scripts/bench/quality/score.sh", "--python"],
-                          capture_output=True, text=True)
-    if made.returncode != 0:
-        print("skipped: rouge-score cannot be installed:", made.stderr.strip())
-        sys.exit(77)
-    os.environ["NMT_TEST_PYTHON"] = "1"
-    python = made.stdout.strip()
-    os.execv(python, [python, *sys.argv])
+    start_again_with("rouge-score")
 
 PROGRAM = os.path.join(sys.argv[1], "nmt-bleu")
 WORDS = ("the a cat Cat sat on mat dog don't x.y 3.14 e-mail naïve Straße \u212aelvin İstanbul "

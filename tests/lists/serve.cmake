@@ -19,6 +19,8 @@ endif()
 if(NMT_SERVER)
   add_test(NAME tools.test_serve COMMAND ${NMT_PYTHON}
            ${CMAKE_CURRENT_SOURCE_DIR}/serve/test_serve.py ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  add_test(NAME tools.test_http COMMAND ${NMT_PYTHON}
+           ${CMAKE_CURRENT_SOURCE_DIR}/serve/test_http.py ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   add_test(NAME tools.test_models COMMAND ${NMT_PYTHON}
            ${CMAKE_CURRENT_SOURCE_DIR}/serve/test_models.py ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   add_test(NAME tools.test_page COMMAND ${NMT_PYTHON}
@@ -26,7 +28,7 @@ if(NMT_SERVER)
   add_test(NAME tools.test_libretranslate COMMAND ${NMT_PYTHON}
            ${CMAKE_CURRENT_SOURCE_DIR}/serve/test_libretranslate.py
            ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(tools.test_serve tools.test_models tools.test_page tools.test_libretranslate
-                       PROPERTIES LABELS programs)
+  set_tests_properties(tools.test_serve tools.test_http tools.test_models tools.test_page
+                       tools.test_libretranslate PROPERTIES LABELS programs)
   set_tests_properties(tools.test_page PROPERTIES SKIP_RETURN_CODE 77)
 endif()

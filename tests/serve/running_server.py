@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 BIN = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/bin").resolve()
@@ -128,3 +129,33 @@ class WithModels(unittest.TestCase):
                               capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 0, done.stderr
         return done.stdout.split("\n")[:-1]
+
+
+class WithServer(WithModels):
+    """A server of all models."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = Server(cls.models, "--max-body", "100000", "--read-timeout", "1",
+                            "--idle-timeout", "3")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        super().tearDownClass()
+
+    def refused(self, status, method, path, body=None, headers=None, says=""):
+        got, answered, answer = self.server.ask(method, path, body, headers)
+        self.assertEqual(got, status, answer)
+        self.assertEqual(list(json.loads(answer)), ["error"])
+        self.assertIn(says, json.loads(answer)["error"])
+        return answered
+
+    def logged(self, pattern, times=1):
+        """Waits until so many lines of the log match."""
+        end = time.monotonic() + 10
+        while ((found := sum(bool(re.search(pattern, line)) for line in self.server.log)) < times
+               and time.monotonic() < end):
+            time.sleep(0.05)
+        self.assertGreaterEqual(found, times, "".join(self.server.log[-20:]))
