@@ -1,8 +1,8 @@
 // nmt-vocab: learns and inspects vocabularies.
 
 #include "app/program.h"
-#include "app/vocabulary/inspect.h"
-#include "app/vocabulary/learn.h"
+#include "app/vocab/inspect.h"
+#include "app/vocab/learn.h"
 #include "config/settings.h"
 #include "core/error.h"
 

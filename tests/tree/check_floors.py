@@ -39,7 +39,7 @@ CATCHERS = {  # docs/design/architecture.md says why
     "src/app/train/directory/directory_store.cpp",
     "src/app/train/training_text.cpp",
     "src/app/train/validation.cpp",
-    "src/app/vocabulary/learn.cpp",
+    "src/app/vocab/learn.cpp",
     "src/app/compute/workers.cpp",
     "src/config/option.cpp",
     "src/model/directory/checkpoint_folders.cpp",

@@ -16,8 +16,6 @@
 namespace nmt {
 namespace {
 
-constexpr std::string_view no_source = "NULL";
-
 template <class T>
 std::optional<T> number(std::string_view text) {
   T value{};
@@ -157,7 +155,7 @@ Shortlist Shortlist::load(const ShortlistOptions& options, const Vocabulary& sou
            "shortlist: {}:{}: expected 'TARGET SOURCE PROBABILITY' with a probability from 0 to 1",
            options.path, lines);
     const std::int32_t id = targets.id((*words)[0], "target", options.path, lines);
-    const bool whole = (*words)[1] == no_source;
+    const bool whole = (*words)[1] == shortlist_no_source;
     const std::int32_t from = whole ? -1 : sources.id((*words)[1], "source", options.path, lines);
     if (is_symbol(id) || (!whole && *probability < options.prune)) continue;
     (whole ? frequent : translations).push_back({from, id, *probability});

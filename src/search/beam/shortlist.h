@@ -25,6 +25,9 @@ struct ShortlistOptions {
   static std::optional<ShortlistOptions> parse(const std::vector<std::string>& words);
 };
 
+/// The SOURCE of the lines of a shortlist that give frequencies of target pieces.
+inline constexpr std::string_view shortlist_no_source = "NULL";
+
 /// A lexical shortlist: the target pieces that a sentence may be translated with (Jean et al., ACL
 /// 2015, section 3.3; Devlin et al., EMNLP 2014). The output layer computes only those.
 ///

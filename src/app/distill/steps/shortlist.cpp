@@ -1,10 +1,10 @@
-#include "app/distill/lexical_table.h"
 #include "app/distill/parts.h"
 #include "app/distill/steps/steps.h"
 #include "app/score/score.h"
 #include "config/device.h"
 #include "core/log.h"
 #include "core/number_text.h"
+#include "search/beam/lexical_table.h"
 
 namespace nmt::app {
 namespace {

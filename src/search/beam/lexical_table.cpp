@@ -1,4 +1,6 @@
-#include "app/distill/lexical_table.h"
+#include "search/beam/lexical_table.h"
+
+#include "search/beam/shortlist.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace nmt::app {
+namespace nmt {
 namespace {
 
 using Count = std::pair<std::int64_t, std::string>;  // of a piece
@@ -41,10 +43,11 @@ std::int64_t LexicalTable::write(LineWriter& writer, std::size_t keep) const {
   const auto total =
       static_cast<double>(std::accumulate(frequency_.begin(), frequency_.end(), std::int64_t{0}));
   for (const auto& [count, piece] : frequent)
-    writer.write(fmt::format("{} NULL {:.8g}\n", piece, static_cast<double>(count) / total));
+    writer.write(fmt::format("{} {} {:.8g}\n", piece, shortlist_no_source,
+                             static_cast<double>(count) / total));
   std::int64_t written = 0;
   for (const auto& [from, counts] : together_) {
-    if (source_.piece(from) == "NULL") continue;  // means no source in a shortlist
+    if (source_.piece(from) == shortlist_no_source) continue;
     std::vector<Count> translations;
     std::int64_t sum = 0;
     for (const auto& [to, count] : counts) {
@@ -61,4 +64,4 @@ std::int64_t LexicalTable::write(LineWriter& writer, std::size_t keep) const {
   return written;
 }
 
-}  // namespace nmt::app
+}  // namespace nmt

@@ -1,4 +1,4 @@
-#include "app/vocabulary/inspect.h"
+#include "app/vocab/inspect.h"
 
 #include "app/files/outputs.h"
 #include "core/error.h"

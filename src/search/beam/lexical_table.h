@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace nmt::app {
+namespace nmt {
 
 /// Counts which target pieces are aligned to which source pieces, and writes them as a shortlist
 /// (search/beam/shortlist.h) with the same contents as scripts/data/make_shortlist.py.
@@ -35,4 +35,4 @@ class LexicalTable {
   std::map<std::int32_t, std::map<std::int32_t, std::int64_t>> together_;  // source, target
 };
 
-}  // namespace nmt::app
+}  // namespace nmt

@@ -1,4 +1,4 @@
-#include "app/vocabulary/learn.h"
+#include "app/vocab/learn.h"
 
 #include "core/error.h"
 #include "core/log.h"

@@ -1,4 +1,4 @@
-#include "app/distill/lexical_table.h"
+#include "search/beam/lexical_table.h"
 
 #include "search/line_writer.h"
 #include "text/vocabulary/train_vocabulary.h"
@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace nmt::app {
+namespace nmt {
 namespace {
 
 // In a shortlist, the source NULL stands for the frequencies of targets.
@@ -46,4 +46,4 @@ TEST(LexicalTable, APieceThatIsSpelledNullHasNoRows) {
 }
 
 }  // namespace
-}  // namespace nmt::app
+}  // namespace nmt
