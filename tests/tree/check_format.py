@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the format of the source tree: C++ and CUDA files are as clang-format 14 writes them, and
-lines of Python, shell, JavaScript, CSS and CMake have at most 100 characters. So have those of
+lines of Python, shell, JavaScript, CSS, CMake and YAML have at most 100 characters. So have those of
 Markdown, but for tables, links and blocks of code.
 
     check_format.py [SOURCE_DIR]
@@ -20,7 +20,7 @@ from files import CODE, project_files, suffix, text_of
 COLUMNS = 100
 VERSION = "14"
 FILES_PER_CALL = 16
-SCRIPTS = {".py", ".pyi", ".sh", ".js", ".css", ".cmake"}  # and CMakeLists.txt
+SCRIPTS = {".py", ".pyi", ".sh", ".js", ".css", ".cmake", ".yaml"}  # and CMakeLists.txt
 LINK = re.compile(r"\]\([^)]*\)|https?://\S+|^\[[^\]]+\]:.*")
 
 

@@ -93,18 +93,43 @@ def front(points):
     return kept[::-1]
 
 
+def group(unit):
+    """The architecture of an overlay that is named ARCHITECTURE-UNIT, else ""."""
+    return unit.partition("-")[0] if "-" in unit else ""
+
+
 def pareto(folder, rows, baseline):
-    """BLEU and speed of decoding in batches of 64."""
+    """BLEU and speed of decoding in batches of 64. Overlays named ARCHITECTURE-UNIT have a color
+    and a front for each architecture, and names on the fronts alone."""
     points = [(1e3 / number(row, "ms_batch_64"), number(row, "bleu"), row["unit"])
               for row in rows if row["bleu"] and row["ms_batch_64"]]
     if not points:
         return None
+    groups = sorted({group(unit) for _, _, unit in points})
+    several = len(groups) > 1
     figure, axis = plt.subplots(figsize=(9, 6))
-    best = front(points)
-    axis.plot([p[0] for p in best], [p[1] for p in best], color="#999999", linewidth=1, zorder=0)
-    for speed_, score, unit in points:
-        axis.plot(speed_, score, "o", color=BASE if unit == baseline else OTHER)
-        axis.annotate(unit, (speed_, score), fontsize=8, xytext=(4, 3), textcoords="offset points")
+
+    def draw_front(best, color, width):
+        axis.plot([p[0] for p in best], [p[1] for p in best], color=color, linewidth=width,
+                  zorder=0)
+
+    draw_front(front(points), "#bbbbbb" if several else "#999999", 4 if several else 1)
+    for name, color in zip(groups, plt.get_cmap("Dark2").colors):
+        mine = [point for point in points if group(point[2]) == name]
+        best = front(mine)
+        if several:
+            draw_front(best, color, 1)
+            axis.plot([], [], "o-", color=color, label=name or "other")
+        for point in mine:
+            named = not several or point in best or point[2] == baseline
+            shade = color if several else BASE if point[2] == baseline else OTHER
+            axis.plot(*point[:2], "o", color=shade, markersize=6 if named else 3,
+                      markeredgecolor="black" if several and point[2] == baseline else shade)
+            if named:
+                axis.annotate(point[2].removeprefix(f"{name}-"), point[:2], fontsize=8,
+                              xytext=(4, 3), textcoords="offset points")
+    if several:
+        axis.legend(fontsize=8)
     axis.set_xlabel("decoded sentences a second, batch 64")
     axis.set_ylabel("BLEU")
     axis.margins(0.1)
