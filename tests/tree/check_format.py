@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the format of the source tree: C++ and CUDA files are as clang-format 14 writes them, and
-lines of Python, shell, JavaScript, CSS, CMake and YAML have at most 100 characters. So have those of
-Markdown, but for tables, links and blocks of code.
+lines of Python, shell, JavaScript, CSS, CMake and configurations have at most 100 characters. So
+have those of Markdown, but for tables, links and blocks of code.
 
     check_format.py [SOURCE_DIR]
 
@@ -20,7 +20,7 @@ from files import CODE, project_files, suffix, text_of
 COLUMNS = 100
 VERSION = "14"
 FILES_PER_CALL = 16
-SCRIPTS = {".py", ".pyi", ".sh", ".js", ".css", ".cmake", ".yaml"}  # and CMakeLists.txt
+SCRIPTS = {".py", ".pyi", ".sh", ".js", ".css", ".cmake"}  # and CMakeLists.txt
 LINK = re.compile(r"\]\([^)]*\)|https?://\S+|^\[[^\]]+\]:.*")
 
 
@@ -69,7 +69,8 @@ def main():
     names = project_files(root)
     errors = [error for name in names if suffix(name) == ".md"
               for error in markdown_errors(name, text_of(root, name))]
-    lined = [name for name in names if suffix(name) in SCRIPTS or name.endswith("CMakeLists.txt")]
+    lined = [name for name in names if suffix(name) in SCRIPTS or name.endswith("CMakeLists.txt")
+             or name.startswith("configs/")]
     errors += [error for name in lined for error in line_errors(name, text_of(root, name))]
     code = [name for name in names if suffix(name) in CODE]
     program = clang_format()
