@@ -22,8 +22,9 @@ fail() {
 
 [ -e .git ] || fail "needs a git checkout"
 # Without dpkg-shlibdeps, cpack writes packages that depend on nothing.
-for tool in dpkg-shlibdeps dpkg-deb objdump file; do
-  command -v "$tool" >/dev/null || fail "needs $tool; on Debian: apt-get install dpkg-dev file"
+for tool in dpkg-shlibdeps dpkg-deb objdump file help2man; do
+  command -v "$tool" >/dev/null ||
+    fail "needs $tool; on Debian: apt-get install dpkg-dev file help2man"
 done
 python=$(scripts/dev/python_venv.sh) || fail "needs the packages of scripts/dev/python_venv.sh"
 "$python" -c 'import scikit_build_core' 2>/dev/null ||
@@ -56,17 +57,18 @@ tar -xzf "$folder/$name.tar.gz" -C "$fresh"
 source=$folder/build/nmt
 export CCACHE_BASEDIR=$source  # packages and wheel share objects
 mkdir -p "$source"
+(cd "$source" && find . -path ./build -prune -o -path ./wheel -prune -o -type f -print0) |
+  while IFS= read -r -d '' file; do
+    [ -f "$fresh/$name/$file" ] || rm "$source/$file"
+  done
 (cd "$fresh/$name" && find . -type f -print0) | while IFS= read -r -d '' file; do
   if ! cmp -s "$fresh/$name/$file" "$source/$file"; then
     mkdir -p "$(dirname "$source/$file")"
+    if [ -d "$source/$file" ]; then rm -r "${source:?}/$file"; fi
     cp --preserve=mode "$fresh/$name/$file" "$source/$file"
   fi
   chmod --reference="$fresh/$name/$file" "$source/$file"
 done
-(cd "$source" && find . -path ./build -prune -o -path ./wheel -prune -o -type f -print0) |
-  while IFS= read -r -d '' file; do
-    [ -e "$fresh/$name/$file" ] || rm "$source/$file"
-  done
 
 step "Debian packages"
 options=(-DCMAKE_BUILD_TYPE=Release -DNMT_WITH_CUDA=OFF -DNMT_BUILD_TESTS=OFF

@@ -1,4 +1,4 @@
-// Cudnn in a build without it: open() says so.
+// Cudnn in a build without cuDNN: open() returns null and the reason.
 
 #include "kernels/recurrent/cudnn.h"
 
@@ -18,7 +18,7 @@ std::unique_ptr<Cudnn> Cudnn::open(const Cuda&, std::string& why) {
 }
 Cudnn::~Cudnn() = default;
 
-// No object exists to call these on.
+// Never called: no object can exist.
 CudnnSizes Cudnn::sizes(const CudnnPass&) const {
   NMT_FAIL("{}", reason);
 }

@@ -1,4 +1,4 @@
-// CudaDevice in a build without CUDA: the constructor fails and says so.
+// CudaDevice in a build without CUDA: the constructor raises an error.
 
 #include "core/error.h"
 #include "tensor/cuda_device.h"
@@ -22,7 +22,7 @@ CudaDevice::CudaDevice(int, std::optional<Precision>) {
 }
 CudaDevice::~CudaDevice() = default;
 
-// No object exists to call these on.
+// Never called: no object can exist.
 int CudaDevice::index() const {
   NMT_FAIL("this build has no CUDA backend");
 }

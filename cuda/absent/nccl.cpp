@@ -1,4 +1,4 @@
-// Nccl in a build without it: new_id() and the constructor fail and say so.
+// Nccl in a build without NCCL: new_id() and the constructor raise an error.
 
 #include "tensor/nccl.h"
 
@@ -16,7 +16,7 @@ Nccl::Nccl(CudaDevice&, const Id&, int, int, double) {
 }
 Nccl::~Nccl() = default;
 
-// No object exists to call these on.
+// Never called: no object can exist.
 void Nccl::set_timeout(double) {
   new_id();
 }

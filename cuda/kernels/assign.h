@@ -38,8 +38,8 @@ __device__ __forceinline__ Floats<n> widened(const Stored<n, T>& x) {
   return value;
 }
 
-/// n numbers, rounded where T is bfloat16. Those are stored in pairs: the compiler does not join
-/// stores of single ones.
+/// n numbers, rounded where T is bfloat16. Bfloat16 numbers are stored in pairs: the compiler does
+/// not join single stores.
 template <int n, class T>
 __device__ __forceinline__ void assign_all(T* to, const Floats<n>& x) {
   if constexpr (n % 2 == 0 && sizeof(T) == 2) {
@@ -55,13 +55,13 @@ __device__ __forceinline__ void assign_all(T* to, const Floats<n>& x) {
   }
 }
 
-/// n numbers that stand as assign_all() stores them.
+/// Loads n numbers that assign_all() has stored.
 template <int n, class T>
 __device__ __forceinline__ Floats<n> read_all(const T* x) {
   return widened(load_stored<n>(x));
 }
 
-/// x as assign() stores it.
+/// x rounded to T.
 template <class T>
 __device__ __forceinline__ float as_stored(float x) {
   T stored;

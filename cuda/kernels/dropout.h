@@ -37,8 +37,8 @@ struct DropoutMask {
   NMT_HOST_DEVICE std::int64_t start_of(std::int64_t row) const {
     return threshold == 0 ? 0 : map(row) * width;
   }
-  /// Applies it to n elements of a row from `column` on. Four of them are those of one counter: the
-  /// width and the column must be multiples of four.
+  /// Applies the mask to n elements of a row from `column` on. Four elements use the words of one
+  /// counter: the width and the column must then be multiples of four.
   template <int n>
   __device__ __forceinline__ void apply(std::int64_t row, std::int64_t column, Floats<n>& x) const {
     apply_at<n>(start_of(row) + column, x);
@@ -52,7 +52,7 @@ struct DropoutMask {
     if constexpr (n == 4) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) x[i] = apply(word[static_cast<std::size_t>(i)], x[i]);
-    } else {  // without an index at run time, which would put the words into local memory
+    } else {  // an index at run time would put the words into local memory
       const std::uint32_t low = element & 1 ? word[1] : word[0],
                           high = element & 1 ? word[3] : word[2];
       x[0] = apply(element & 2 ? high : low, x[0]);

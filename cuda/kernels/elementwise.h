@@ -35,14 +35,14 @@ __global__ void each_of_rows_kernel(typename Width::Index n, Width width, Body b
 template <class Body>
 void each_of_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, Body body) {
   if (rows <= 0 || width <= 0) return;
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  NMT_CHECK(width <= most, "rows of {} elements: at most {} are possible", width, most);
+  constexpr std::int64_t max_index = std::numeric_limits<std::int32_t>::max();
+  NMT_CHECK(width <= max_index, "rows of {} elements: at most {} are possible", width, max_index);
   const std::int64_t n = rows * width;
   const auto start = [&](auto divisor) {
     launch(each_of_rows_kernel<Body, decltype(divisor)>, blocks_for(cuda, n, each_threads),
            each_threads, 0, cuda, static_cast<typename decltype(divisor)::Index>(n), divisor, body);
   };
-  if (n <= most)
+  if (n <= max_index)
     start(Divisor(static_cast<Divisor::Index>(width)));
   else
     start(WideDivisor(width));

@@ -26,7 +26,7 @@ struct Table {
 };
 
 // The slices on the device. They are the same in every update, so they are uploaded once.
-Table send(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count) {
+Table upload_table(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count) {
   std::vector<Entry> entries;
   Table table;
   for (std::int64_t s = 0; s < count; ++s) {
@@ -47,9 +47,10 @@ Table send(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count) {
   void* const data = state.table.get(state, size);
   if (state.table_contents.size() != size ||
       std::memcmp(state.table_contents.data(), bytes, size) != 0) {
-    // Never in a graph: the work runs again call by call, and the table is sent then.
-    if (state.recording) state.recording->memory_moves();
-    if (!state.recording || !state.recording->is_dropped()) {
+    // No graph may contain the upload: a capture or comparison is aborted, and the table is
+    // uploaded when the work runs again.
+    if (state.recording) state.recording->on_memory_change();
+    if (!state.recording || !state.recording->is_aborted()) {
       cuda.device->to_device(data, bytes, size);
       state.table_contents.assign(bytes, bytes + size);
     }
@@ -58,7 +59,7 @@ Table send(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count) {
   return table;
 }
 
-// The entry to which this block belongs: the last one whose first block is not after it.
+// The entry of a block: the last one with first <= block.
 __device__ const Entry& entry_of(const Table& table, std::int64_t block) {
   std::int64_t low = 0, high = table.count - 1;
   while (low < high) {
@@ -93,13 +94,13 @@ __device__ __forceinline__ void update_some(const OptimizerSlice& slice, const R
   store<n>(slice.average + i, mean);
 }
 
-// Where the update is skipped.
+// Skips the update of a weight: clears its gradient and rounds its value.
 __device__ __forceinline__ void skip_one(const OptimizerSlice& slice, std::int64_t i) {
   if (!slice.keeps_gradient) slice.gradient[i] = 0.0f;
   if (slice.rounded) slice.rounded[i] = to_bf16(slice.value[i]);
 }
 
-// Whether four numbers at a time can be read everywhere.
+// Whether all arrays can be read four elements at a time.
 __device__ __forceinline__ bool is_aligned(const OptimizerSlice& slice) {
   const auto bits = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x); };
   return (bits(slice.value) | bits(slice.gradient) | bits(slice.first) | bits(slice.second) |
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(threads) update_kernel(Table table, Rule rule)
     for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) skip_one(slice, i);
     return;
   }
-  std::int64_t rest = begin;  // what is left for one number at a time
+  std::int64_t rest = begin;  // elements from here on are updated one at a time
   if (is_aligned(slice)) {
     rest = end - end % 4;
     for (std::int64_t i = begin + 4 * threadIdx.x; i < rest; i += 4 * blockDim.x)
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(threads) update_kernel(Table table, Rule rule)
 
 template <class Rule>
 void update(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count, const Rule& rule) {
-  const Table table = send(cuda, slices, count);
+  const Table table = upload_table(cuda, slices, count);
   launch(update_kernel<Rule>, static_cast<unsigned>(table.blocks), threads, 0, cuda, table, rule);
 }
 
@@ -167,7 +168,7 @@ __global__ void clip_kernel(const double* squares, double scale, double limit, f
 
 void gradient_norm_squared(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count,
                            double* sum) {
-  const Table table = send(cuda, slices, count);
+  const Table table = upload_table(cuda, slices, count);
   double* const sums = workspace<double>(cuda, std::max<std::int64_t>(table.blocks, 1));
   launch(squares_kernel, static_cast<unsigned>(table.blocks), threads, 0, cuda, table, sums);
   launch(total_kernel, 1, total_threads, 0, cuda, table.blocks, sums, sum);

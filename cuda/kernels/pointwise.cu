@@ -69,8 +69,8 @@ __device__ __forceinline__ void drop_quad(const DropoutMask& mask, std::int64_t 
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const std::int64_t at = begin + i;
-    if (at >= 0 && at < n) y[at] = mask.apply(word[static_cast<std::size_t>(i)], x[at]);
+    const std::int64_t index = begin + i;
+    if (index >= 0 && index < n) y[index] = mask.apply(word[static_cast<std::size_t>(i)], x[index]);
   }
 }
 
@@ -99,8 +99,8 @@ void gather_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const 
                  const float* table, float* out) {
   if (by_fours(width, table, out)) {
     each_of_rows(cuda, rows, width / 4, [=] __device__(std::int64_t row, std::int32_t quad) {
-      const std::int32_t at = 4 * quad;
-      store4(out + row * width + at, load4(table + ids[row] * width + at));
+      const std::int32_t column = 4 * quad;
+      store4(out + row * width + column, load4(table + ids[row] * width + column));
     });
   } else {
     each_of_rows(cuda, rows, width, [=] __device__(std::int64_t row, std::int32_t column) {

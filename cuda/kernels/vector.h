@@ -19,7 +19,7 @@ template <int n>
 __device__ __forceinline__ Floats<n> load(const float* x) {
   return *reinterpret_cast<const Floats<n>*>(x);
 }
-/// The same of numbers that the kernel does not write, so that stores before do not delay the load.
+/// The same from memory that the kernel does not write: earlier stores do not delay the load.
 template <int n>
 __device__ __forceinline__ Floats<n> load_constant(const float* x) {
 #if defined(__CUDA_ARCH__)
@@ -41,12 +41,12 @@ __device__ __forceinline__ void store4(float* x, const Float4& value) {
   store<4>(x, value);
 }
 
-/// Keeps the compiler from moving loads and stores across this place.
+/// Keeps the compiler from moving loads and stores across this point.
 __device__ __forceinline__ void keep_order() {
   asm volatile("" ::: "memory");
 }
 
-/// Starts to load the line of x into the L2 cache. The emulator has no caches.
+/// Prefetches the cache line of x into the L2 cache. The emulator has no caches.
 __device__ __forceinline__ void prefetch_l2([[maybe_unused]] const void* x) {
 #if defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(x));

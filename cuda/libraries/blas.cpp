@@ -22,7 +22,7 @@ namespace {
 // start quickly and run without it.
 struct CublasLibrary {
   NMT_CUBLAS_FUNCTIONS(NMT_FUNCTION_MEMBER);
-  // The header overloads it.
+  // The header overloads this function.
   cublasStatus_t (*cublasGemmStridedBatchedEx)(cublasHandle_t, cublasOperation_t, cublasOperation_t,
                                                int, int, int, const void*, const void*,
                                                cudaDataType, int, long long, const void*,
@@ -62,7 +62,7 @@ class Blas {
     const CublasLibrary& library = CublasLibrary::get();
     void* const workspace = workspace_.get(state, workspace_bytes);  // may throw
     NMT_CUDA_CHECK(library.cublasCreate(&handle_));
-    try {  // an object that is not made has no destructor
+    try {  // a throwing constructor runs no destructor
       NMT_CUDA_CHECK(library.cublasSetStream(handle_, state.stream));  // resets the workspace
       NMT_CUDA_CHECK(library.cublasSetWorkspace(handle_, workspace, workspace_bytes));
     } catch (...) {
@@ -83,7 +83,7 @@ class Blas {
 void library_product(const Cuda& cuda, const Product& p, Precision precision) {
   CudaDevice::State& state = state_of(cuda);
   if (!state.blas) state.blas = std::make_shared<Blas>(state);
-  if (is_dropped(state)) return;  // the handle has moved memory
+  if (is_aborted(state)) return;  // the handle has moved memory
   NMT_CHECK(!p.a.bf16 == !p.b.bf16, "a product of float32 and bfloat16");
   const bool rounded = p.a.bf16 != nullptr;
   const cudaDataType type = rounded ? CUDA_R_16BF : CUDA_R_32F;

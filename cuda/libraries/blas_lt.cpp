@@ -162,7 +162,7 @@ bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision pre
     return false;
   check(status, "cublasLtMatmulAlgoGetHeuristic");
   void* const workspace = state.blas_lt->workspace.get(state, workspace_bytes);
-  if (is_dropped(state)) return true;  // the workspace has moved memory
+  if (is_aborted(state)) return true;  // the workspace has moved memory
   const float one = 1.0f, zero = 0.0f;
   NMT_CUDA_CHECK(library.cublasLtMatmul(
       state.blas_lt->handle(), operation.get(), &one, data(p.b), a.get(), data(p.a), b.get(), &zero,

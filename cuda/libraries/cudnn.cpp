@@ -48,8 +48,8 @@ struct Cudnn::State {
   Owned<cudnnDropoutDescriptor_t> dropout;  ///< none
   /// The algorithm of each layer (unit, input, width): the persistent one until cuDNN refuses it.
   std::map<std::tuple<const Unit*, std::int64_t, std::int64_t>, cudnnRNNAlgo_t> algorithms;
-  /// The algorithm of the pass that has filled a reserve, until its backward pass: several layers
-  /// share an entry above.
+  /// The algorithm that has filled a reserve, from a forward pass until its backward pass. Several
+  /// layers share an entry of `algorithms`.
   std::map<const float*, cudnnRNNAlgo_t> filled;
 };
 
@@ -85,7 +85,8 @@ cudnnRNNAlgo_t& algorithm_of(Dnn& dnn, const CudnnLayer& layer) {
       .first->second;
 }
 
-// Not supported, for whatever reason: in cuDNN 9 the reasons are numbers of the same thousand.
+// Whether cuDNN reports that a layer is not supported. In cuDNN 9 all reasons have the same
+// thousands.
 bool is_refusal(cudnnStatus_t status) {
   constexpr int category = 1000;
   return status / category * category == CUDNN_STATUS_NOT_SUPPORTED / category * category;
@@ -99,7 +100,7 @@ bool refuses_persistent(Dnn& dnn, const CudnnLayer& layer, cudnnStatus_t status)
   return true;
 }
 
-// `result`: whether cuDNN has the layer with this algorithm.
+// `result`: whether cuDNN supports the layer with this algorithm.
 Owned<cudnnRNNDescriptor_t> describe(const Dnn& dnn, const CudnnLayer& layer,
                                      cudnnRNNAlgo_t algorithm, cudnnStatus_t& result) {
   const CudnnLibrary& library = CudnnLibrary::get();
@@ -222,22 +223,23 @@ Gate find_gate(const Dnn& dnn, const CudnnLayer& layer, cudnnRNNDescriptor_t rnn
   const CudnnLibrary& library = dnn.library;
   const Owned<cudnnTensorDescriptor_t> matrix = new_tensor_descriptor(),
                                        bias = new_tensor_descriptor();
-  void *matrix_at = nullptr, *bias_at = nullptr;
+  void *matrix_data = nullptr, *bias_data = nullptr;
   NMT_CUDA_CHECK(library.cudnnGetRNNWeightParams(dnn.handle.get(), rnn, 0, bytes, weights, id,
-                                                 matrix.get(), &matrix_at, bias.get(), &bias_at));
-  const auto expect = [&](const char* what, cudnnTensorDescriptor_t tensor, const void* at,
+                                                 matrix.get(), &matrix_data, bias.get(),
+                                                 &bias_data));
+  const auto expect = [&](const char* what, cudnnTensorDescriptor_t tensor, const void* data,
                           std::int64_t columns) {
     cudnnDataType_t type;
     int rank = 0, dims[3]{}, strides[3]{};
     NMT_CUDA_CHECK(library.cudnnGetTensorNdDescriptor(tensor, 3, &type, &rank, dims, strides));
-    NMT_CHECK(
-        at && rank == 3 && type == CUDNN_DATA_FLOAT && dims[1] == layer.width && dims[2] == columns,
-        "gate {}: {} of cuDNN is [{},{}], expected [{},{}]", id, what, dims[1], dims[2],
-        layer.width, columns);
+    NMT_CHECK(data && rank == 3 && type == CUDNN_DATA_FLOAT && dims[1] == layer.width &&
+                  dims[2] == columns,
+              "gate {}: {} of cuDNN is [{},{}], expected [{},{}]", id, what, dims[1], dims[2],
+              layer.width, columns);
   };
-  expect("matrix", matrix.get(), matrix_at, in);
-  expect("bias", bias.get(), bias_at, 1);
-  return {static_cast<float*>(matrix_at), static_cast<float*>(bias_at)};
+  expect("matrix", matrix.get(), matrix_data, in);
+  expect("bias", bias.get(), bias_data, 1);
+  return {static_cast<float*>(matrix_data), static_cast<float*>(bias_data)};
 }
 
 // body(gate, plane, rows, matrix, bias) for every plane of W and of U.
@@ -274,7 +276,8 @@ std::unique_ptr<Cudnn> Cudnn::open(const Cuda& cuda, std::string& why) {
   return library ? std::make_unique<Cudnn>(std::make_unique<State>(*library, cuda)) : nullptr;
 }
 
-// For the standard algorithm too, since a call may still refuse the other one.
+// The sizes also suffice for the standard algorithm, since a later call may refuse the persistent
+// one.
 CudnnSizes Cudnn::sizes(const CudnnPass& pass) const {
   CudnnSizes sizes{};
   const auto add = [&](const Plan& plan) {
@@ -301,8 +304,8 @@ struct LayerWeights {
   std::size_t bytes = 0;
 };
 
-// Whether both algorithms have the weights in the same places, so that packed weights serve either.
-bool same_places(const Dnn& dnn, const CudnnLayer& layer, const LayerWeights& a,
+// Whether both algorithms have the same weight layout, so that packed weights serve either.
+bool same_layout(const Dnn& dnn, const CudnnLayer& layer, const LayerWeights& a,
                  const LayerWeights& b, const float* packed) {
   if (a.bytes != b.bytes) return false;
   for (int id = 0; id < 2 * unit_of(layer).gates; ++id) {
@@ -325,7 +328,7 @@ void Cudnn::pack(const CudnnLayer& layer, const CudnnWeights& weights, float* pa
     const LayerWeights persistent(dnn, layer, CUDNN_RNN_ALGO_PERSIST_STATIC);
     if (!refuses_persistent(dnn, layer, persistent.status)) {
       cuda::check(persistent.status, "cudnnGetRNNWeightSpaceSize");
-      if (!same_places(dnn, layer, persistent, standard, packed))
+      if (!same_layout(dnn, layer, persistent, standard, packed))
         refuses_persistent(dnn, layer, CUDNN_STATUS_NOT_SUPPORTED);
     }
   }
@@ -344,7 +347,8 @@ void Cudnn::pack(const CudnnLayer& layer, const CudnnWeights& weights, float* pa
 // The calls contain the sentences' lengths, which differ from batch to batch, so a graph of them
 // would not be reused.
 static void keep_out_of_graphs(const Cuda& cuda) {
-  if (Graphs* const recording = state_of(cuda).recording) recording->refuse("a layer of cuDNN");
+  if (GraphCache* const recording = state_of(cuda).recording)
+    recording->forbid_capture("a layer of cuDNN");
 }
 
 void Cudnn::forward(const CudnnPass& pass) const {

@@ -16,47 +16,49 @@ void turn(const Cuda& cuda, const Sentences& s, std::int64_t width, const float*
           const float* fill, float* to) {
   const std::int64_t row = s.batch * width;
   each(cuda, s.steps * row, [=] __device__(std::int64_t i) {
-    const std::int64_t t = i / row, at = i % row, length = length_of(s, at / width);
-    to[i] = t < length ? from[(length - 1 - t) * row + at] : fill ? fill[at] : 0.0f;
+    const std::int64_t t = i / row, column = i % row, length = length_of(s, column / width);
+    to[i] = t < length ? from[(length - 1 - t) * row + column] : fill ? fill[column] : 0.0f;
   });
 }
 
 void carry_last(const Cuda& cuda, const Sentences& s, std::int64_t width, float* x) {
   const std::int64_t row = s.batch * width;
-  each(cuda, row, [=] __device__(std::int64_t at) {
-    const std::int64_t length = length_of(s, at / width);
-    const float last = x[(length - 1) * row + at];
-    for (std::int64_t t = length; t < s.steps; ++t) x[t * row + at] = last;
+  each(cuda, row, [=] __device__(std::int64_t column) {
+    const std::int64_t length = length_of(s, column / width);
+    const float last = x[(length - 1) * row + column];
+    for (std::int64_t t = length; t < s.steps; ++t) x[t * row + column] = last;
   });
 }
 
 void clear_padding(const Cuda& cuda, const Sentences& s, std::int64_t width, float* x) {
   const std::int64_t row = s.batch * width;
-  each(cuda, row, [=] __device__(std::int64_t at) {
-    for (std::int64_t t = length_of(s, at / width); t < s.steps; ++t) x[t * row + at] = 0.0f;
+  each(cuda, row, [=] __device__(std::int64_t column) {
+    for (std::int64_t t = length_of(s, column / width); t < s.steps; ++t)
+      x[t * row + column] = 0.0f;
   });
 }
 
 void gather_padding(const Cuda& cuda, const Sentences& s, std::int64_t width, float* dx) {
   const std::int64_t row = s.batch * width;
-  each(cuda, row, [=] __device__(std::int64_t at) {
-    const std::int64_t length = length_of(s, at / width);
-    float sum = dx[(length - 1) * row + at];
+  each(cuda, row, [=] __device__(std::int64_t column) {
+    const std::int64_t length = length_of(s, column / width);
+    float sum = dx[(length - 1) * row + column];
     for (std::int64_t t = length; t < s.steps; ++t) {
-      sum += dx[t * row + at];
-      dx[t * row + at] = 0.0f;
+      sum += dx[t * row + column];
+      dx[t * row + column] = 0.0f;
     }
-    dx[(length - 1) * row + at] = sum;
+    dx[(length - 1) * row + column] = sum;
   });
 }
 
 void add_padding(const Cuda& cuda, const Sentences& s, std::int64_t width, const float* dx,
                  float* dfill) {
   const std::int64_t row = s.batch * width;
-  each(cuda, row, [=] __device__(std::int64_t at) {
-    float sum = dfill[at];
-    for (std::int64_t t = length_of(s, at / width); t < s.steps; ++t) sum += dx[t * row + at];
-    dfill[at] = sum;
+  each(cuda, row, [=] __device__(std::int64_t column) {
+    float sum = dfill[column];
+    for (std::int64_t t = length_of(s, column / width); t < s.steps; ++t)
+      sum += dx[t * row + column];
+    dfill[column] = sum;
   });
 }
 

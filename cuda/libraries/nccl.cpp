@@ -60,29 +60,29 @@ static void check(ncclResult_t status, const char* call) {
 struct Nccl::State {
   State() = default;
   ~State() {
-    // After a failure; else it has been destroyed.
+    // After a failure; otherwise the communicator has been destroyed.
     if (communicator) cuda::NcclLibrary::get().ncclCommAbort(communicator);
-    if (event) cudaEventDestroy(event);     // unchecked
-    if (over) cudaEventDestroy(over);       // unchecked
-    if (beside) cudaStreamDestroy(beside);  // unchecked
+    if (event) cudaEventDestroy(event);                           // unchecked
+    if (finished) cudaEventDestroy(finished);                     // unchecked
+    if (collective_stream) cudaStreamDestroy(collective_stream);  // unchecked
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   CudaDevice* device = nullptr;
-  cudaStream_t stream = nullptr;  // the device's
-  cudaStream_t beside = nullptr;  // of all-reduces
-  cudaEvent_t event = nullptr, over = nullptr;
+  cudaStream_t stream = nullptr;             // the device's
+  cudaStream_t collective_stream = nullptr;  // of all-reduces
+  cudaEvent_t event = nullptr, finished = nullptr;
   ncclComm_t communicator = nullptr;
 
-  // Why there is no communicator any more, where no error has told yet.
+  // Why the communicator was aborted, where no error has reported it yet.
   const char* failure = "the communicator was aborted after a failure";
   double timeout = 0;  // seconds; 0: none
-  double looked = 0;
+  double last_check = 0;
 
   // Waits until a call of NCCL has finished, and sets its status; false: not within the timeout. A
   // communicator must not be called while a call is in progress.
-  bool settles(ncclResult_t& status) const {
+  bool wait_until_complete(ncclResult_t& status) const {
     using Clock = std::chrono::steady_clock;
     const auto& library = cuda::NcclLibrary::get();
     for (const Clock::time_point begin = Clock::now(); status == ncclInProgress;) {
@@ -92,24 +92,24 @@ struct Nccl::State {
       const std::chrono::duration<double> waited = Clock::now() - begin;
       if (status != ncclInProgress) break;
       if (timeout > 0 && waited.count() >= timeout) return false;
-      // Most calls have done their work at once; ranks that start may take seconds.
+      // Most calls complete immediately; starting ranks may take seconds.
       if (waited.count() > 1e-3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return true;
   }
   // The status of a call that has finished. Fails after the timeout.
-  ncclResult_t settled(ncclResult_t status) {
-    if (!settles(status)) fail_in_time();
+  ncclResult_t completed(ncclResult_t status) {
+    if (!wait_until_complete(status)) fail_timeout();
     return status;
   }
-  [[noreturn]] void fail_in_time() {
+  [[noreturn]] void fail_timeout() {
     abort();
     NMT_FAIL("NCCL: the other ranks' GPUs did not respond within {:g} s", timeout);
   }
 
   // Fails where a previous collective has failed: a rank has exited or its GPU is lost. The
   // communicator is then aborted: its kernels on the device would never end.
-  void look() {
+  void check_error() {
     NMT_CHECK(communicator, "NCCL: {}", failure);
     ncclResult_t later = ncclSuccess;
     const auto& library = cuda::NcclLibrary::get();
@@ -129,24 +129,24 @@ struct Nccl::State {
   // While the host waits for the device.
   void wait(double seconds) {
     constexpr double look_every = 0.05;
-    if (seconds < looked) looked = 0;  // another wait
-    if (seconds - looked < look_every) return;
-    looked = seconds;
-    look();
-    if (timeout > 0 && seconds >= timeout) fail_in_time();
+    if (seconds < last_check) last_check = 0;  // another wait
+    if (seconds - last_check < look_every) return;
+    last_check = seconds;
+    check_error();
+    if (timeout > 0 && seconds >= timeout) fail_timeout();
   }
-  // Waits for the collectives and for the work of the device's stream that needs them. They are
-  // aborted where they have failed or take too long, which the next one reports.
+  // Waits for the collectives and for the work of the device's stream that needs them. The
+  // communicator is aborted where they have failed or time out; the next collective reports that.
   void finish() noexcept {
-    finish(beside);
+    finish(collective_stream);
     finish(stream);  // broadcasts, and work after sums
   }
   void finish(cudaStream_t work) noexcept {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point begin = Clock::now();
     const auto& library = cuda::NcclLibrary::get();
-    cudaEventRecord(over, work);  // unchecked
-    while (communicator && cudaEventQuery(over) == cudaErrorNotReady) {
+    cudaEventRecord(finished, work);  // unchecked
+    while (communicator && cudaEventQuery(finished) == cudaErrorNotReady) {
       ncclResult_t later = ncclSuccess;
       library.ncclCommGetAsyncError(communicator, &later);  // unchecked
       const bool failed = later != ncclSuccess && later != ncclInProgress;
@@ -160,8 +160,8 @@ struct Nccl::State {
     }
     cudaGetLastError();  // clears "not ready"
   }
-  // Later work of `second` waits for the work queued in `first`.
-  void order(cudaStream_t first, cudaStream_t second) const {
+  // Later work in `second` waits for the work queued in `first`.
+  void order_streams(cudaStream_t first, cudaStream_t second) const {
     NMT_CUDA_CHECK(cudaEventRecord(event, first));
     NMT_CUDA_CHECK(cudaStreamWaitEvent(second, event, 0));
   }
@@ -184,17 +184,17 @@ Nccl::Nccl(CudaDevice& device, const Id& id, int rank, int size, double timeout)
   const auto& library = cuda::NcclLibrary::get();
   cuda::make_current(device.index());
   state_->stream = device.state().stream;
-  NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&state_->beside, cudaStreamNonBlocking));
-  for (cudaEvent_t* event : {&state_->event, &state_->over})
+  NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&state_->collective_stream, cudaStreamNonBlocking));
+  for (cudaEvent_t* event : {&state_->event, &state_->finished})
     NMT_CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
   state_->device = &device;
   state_->timeout = timeout;
-  // A call that blocks would wait for ever for a rank that has failed before it came here.
+  // A blocking call would wait forever for a rank that has failed before its own call.
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   const ncclResult_t begun =
       library.ncclCommInitRankConfig(&state_->communicator, size, unique, rank, &config);
-  cuda::check(state_->settled(begun), "ncclCommInitRankConfig");
+  cuda::check(state_->completed(begun), "ncclCommInitRankConfig");
   device.state().before_free = [state = state_.get()] { state->finish(); };
   device.state().while_waiting = [state = state_.get()](double seconds) { state->wait(seconds); };
 }
@@ -203,8 +203,8 @@ void Nccl::set_timeout(double seconds) {
   state_->timeout = seconds;
 }
 
-// After a failure, of this rank too, a synchronization might never return, so the communicator is
-// aborted, and so it is where the work does not end.
+// After a failure of any rank, a synchronization might never return, so the communicator is
+// aborted, as it is when the work does not end.
 Nccl::~Nccl() {
   const auto& library = cuda::NcclLibrary::get();
   cudaSetDevice(state_->device->index());  // unchecked
@@ -215,36 +215,36 @@ Nccl::~Nccl() {
   library.ncclCommGetAsyncError(state_->communicator, &later);
   const auto finalized = [&] {
     ncclResult_t status = library.ncclCommFinalize(state_->communicator);
-    return state_->settles(status) && status == ncclSuccess;
+    return state_->wait_until_complete(status) && status == ncclSuccess;
   };
   const bool whole = later == ncclSuccess && std::uncaught_exceptions() == 0 &&
-                     cudaStreamSynchronize(state_->beside) == cudaSuccess &&
+                     cudaStreamSynchronize(state_->collective_stream) == cudaSuccess &&
                      cudaStreamSynchronize(state_->stream) == cudaSuccess && finalized();
   if (whole) library.ncclCommDestroy(std::exchange(state_->communicator, nullptr));
 }
 
 void Nccl::begin_sum(float* values, std::int64_t n) {
-  state_->look();
-  state_->order(state_->stream, state_->beside);
+  state_->check_error();
+  state_->order_streams(state_->stream, state_->collective_stream);
   const auto& library = cuda::NcclLibrary::get();
   const ncclResult_t begun =
       library.ncclAllReduce(values, values, static_cast<std::size_t>(n), ncclFloat32, ncclSum,
-                            state_->communicator, state_->beside);
-  cuda::check(state_->settled(begun), "ncclAllReduce");
+                            state_->communicator, state_->collective_stream);
+  cuda::check(state_->completed(begun), "ncclAllReduce");
 }
 
 void Nccl::finish_sums() {
-  state_->look();
-  state_->order(state_->beside, state_->stream);
+  state_->check_error();
+  state_->order_streams(state_->collective_stream, state_->stream);
 }
 
 void Nccl::broadcast(float* values, std::int64_t n) {
-  state_->look();
+  state_->check_error();
   const auto& library = cuda::NcclLibrary::get();
   const ncclResult_t begun =
       library.ncclBroadcast(values, values, static_cast<std::size_t>(n), ncclFloat32, 0,
                             state_->communicator, state_->stream);
-  cuda::check(state_->settled(begun), "ncclBroadcast");
+  cuda::check(state_->completed(begun), "ncclBroadcast");
 }
 
 }  // namespace nmt

@@ -33,7 +33,7 @@ bool CudaDevice::fork() {
   }
   branch.open = true;
   try {
-    cuda::queue(handle(), {cuda::a_fork}, [&] {
+    cuda::queue(handle(), {cuda::fork_call}, [&] {
       NMT_CUDA_CHECK(cudaEventRecord(branch.forked, state_->stream));
       NMT_CUDA_CHECK(cudaStreamWaitEvent(branch.stream, branch.forked, 0));
     });
@@ -46,7 +46,7 @@ bool CudaDevice::fork() {
 
 void CudaDevice::second_branch() {
   NMT_CHECK(state_->branch.open && !state_->branch.current, "a second branch without a fork");
-  cuda::queue(handle(), {cuda::a_second_branch}, [] {});
+  cuda::queue(handle(), {cuda::second_branch_call}, [] {});
   exchange(*state_);
 }
 
@@ -54,7 +54,7 @@ void CudaDevice::join() {
   cuda::Branch& branch = state_->branch;
   NMT_CHECK(branch.open, "a join without a fork");
   if (!branch.current) second_branch();
-  cuda::queue(handle(), {cuda::a_join}, [&] {
+  cuda::queue(handle(), {cuda::join_call}, [&] {
     NMT_CUDA_CHECK(cudaEventRecord(branch.joined, state_->stream));
     // The first branch's stream: the two are exchanged here.
     NMT_CUDA_CHECK(cudaStreamWaitEvent(branch.stream, branch.joined, 0));

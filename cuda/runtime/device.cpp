@@ -90,17 +90,17 @@ CudaDevice::CudaDevice(int index, std::optional<Precision> precision)
   s.shared_per_multiprocessor = properties.sharedMemPerMultiprocessor;
   cuda::make_current(index);
   NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
-  void *fault = nullptr, *seen = nullptr;
-  try {  // an object that is not made has no destructor
+  void *fault = nullptr, *device_fault = nullptr;
+  try {  // a throwing constructor runs no destructor
     NMT_CUDA_CHECK(cudaHostAlloc(&fault, sizeof(cuda::Fault), cudaHostAllocMapped));
-    NMT_CUDA_CHECK(cudaHostGetDevicePointer(&seen, fault, 0));
+    NMT_CUDA_CHECK(cudaHostGetDevicePointer(&device_fault, fault, 0));
   } catch (...) {
     cudaFreeHost(fault);          // unchecked
     cudaStreamDestroy(s.stream);  // unchecked
     throw;
   }
   s.fault = new (fault) cuda::Fault{};
-  s.device_fault = static_cast<cuda::Fault*>(seen);
+  s.device_fault = static_cast<cuda::Fault*>(device_fault);
 }
 
 CudaDevice::~CudaDevice() {
@@ -151,7 +151,8 @@ void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {
   NMT_CHECK(bytes == 0 || !state_->branch.open,
             "host values cannot be uploaded between fork() and join()");
   cuda::make_current(state_->index);
-  if (bytes == 0 || (state_->recording && !state_->recording->upload(device, host, bytes))) return;
+  if (bytes == 0 || (state_->recording && !state_->recording->on_upload(device, host, bytes)))
+    return;
   if (bytes <= cuda::Staging::max_bytes) {
     if (!state_->staging) state_->staging = std::make_shared<cuda::Staging>(*state_);
     return state_->staging->copy(device, host, bytes);
@@ -162,7 +163,7 @@ void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {
 
 void CudaDevice::from_device(void* host, const void* device, std::size_t bytes) {
   cuda::make_current(state_->index);
-  if (state_->recording) state_->recording->refuse("a copy to the host");
+  if (state_->recording) state_->recording->forbid_capture("a copy to the host");
   if (bytes > 0)
     NMT_CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream));
   synchronize();
@@ -172,7 +173,7 @@ void CudaDevice::begin_download(const void* device, std::size_t bytes) {
   NMT_CHECK(bytes <= max_pending_download, "{} bytes; a pending download has at most {}", bytes,
             max_pending_download);
   cuda::make_current(state_->index);
-  if (state_->recording) state_->recording->refuse("a copy to the host");
+  if (state_->recording) state_->recording->forbid_capture("a copy to the host");
   if (!state_->download) state_->download = std::make_shared<cuda::Download>(*state_);
   state_->download->begin(device, bytes);
 }
@@ -180,7 +181,7 @@ void CudaDevice::begin_download(const void* device, std::size_t bytes) {
 void CudaDevice::finish_download(void* host, std::size_t bytes) {
   NMT_CHECK(state_->download, "no download has begun");
   cuda::make_current(state_->index);
-  if (state_->recording) state_->recording->refuse("waiting for the device");
+  if (state_->recording) state_->recording->forbid_capture("waiting for the device");
   ++state_->waits;
   state_->download->finish(host, bytes);
   check_fault();
@@ -190,14 +191,17 @@ void CudaDevice::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   cuda::queue(
       handle(),
-      {cuda::a_copy, cuda::number(to), cuda::number(from), static_cast<std::int64_t>(bytes)}, [&] {
+      {cuda::copy_call, cuda::as_integer(to), cuda::as_integer(from),
+       static_cast<std::int64_t>(bytes)},
+      [&] {
         NMT_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, state_->stream));
       });
 }
 
 void CudaDevice::clear(void* data, std::size_t bytes) {
   if (bytes == 0) return;
-  cuda::queue(handle(), {cuda::zeros, cuda::number(data), static_cast<std::int64_t>(bytes)},
+  cuda::queue(handle(),
+              {cuda::clear_call, cuda::as_integer(data), static_cast<std::int64_t>(bytes)},
               [&] { NMT_CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, state_->stream)); });
 }
 
@@ -227,14 +231,14 @@ void CudaDevice::set_chunks(bool on) {
 void CudaDevice::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
   cuda::make_current(state_->index);
   if (!state_->with_graphs || state_->recording) return work();  // nested: part of the outer work
-  if (!state_->graphs) state_->graphs = std::make_shared<cuda::Graphs>(*this);
+  if (!state_->graphs) state_->graphs = std::make_shared<cuda::GraphCache>(*this);
   state_->graphs->repeat(key, work);
 }
 
 void CudaDevice::between_graphs(std::span<const std::int64_t> identity,
                                 std::function<void()> work) {
   if (!state_->recording) return work();
-  state_->recording->between(identity, std::move(work));
+  state_->recording->between_graphs(identity, std::move(work));
 }
 
 GraphCounts CudaDevice::graph_counts() const {
@@ -243,7 +247,7 @@ GraphCounts CudaDevice::graph_counts() const {
 
 void CudaDevice::synchronize() {
   cuda::make_current(state_->index);
-  if (state_->recording) state_->recording->refuse("waiting for the device");
+  if (state_->recording) state_->recording->forbid_capture("waiting for the device");
   ++state_->waits;
   cuda::wait_for_stream(*state_);
   check_fault();

@@ -11,7 +11,8 @@ std::string call_name(const char* call) {
 }
 
 void fail_call(const std::string& message) {
-  // Errors that leave the device usable are told once; those of a corrupted context by every call.
+  // The runtime reports an error once if the device stays usable, and at every call if the context
+  // is corrupted.
   cudaGetLastError();
   std::size_t free = 0, total = 0;
   const cudaError_t next = cudaMemGetInfo(&free, &total);

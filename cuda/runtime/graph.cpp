@@ -9,10 +9,10 @@
 namespace nmt::cuda {
 namespace {
 
-// Keys without a graph.
+// With more keys, those without a graph are removed.
 constexpr std::size_t max_keys = 8192;
-// Consecutive misfits, after which a key's work runs call by call.
-constexpr int max_misfits = 8;
+// After so many runs in a row whose calls differ from the record, all runs of the key are eager.
+constexpr int max_consecutive_misfits = 8;
 
 bool is_out_of_memory(cudaError_t status) {
   if (status != cudaErrorMemoryAllocation) return false;
@@ -22,222 +22,227 @@ bool is_out_of_memory(cudaError_t status) {
 
 }  // namespace
 
-// Directs the work's calls to `graphs` during its lifetime. Its destructor ends an unfinished
+// One run of a key's work, whose calls are reported to the cache. The destructor ends an unfinished
 // capture.
-class Graphs::Pass {
+class GraphCache::Pass {
  public:
-  Pass(Graphs& graphs, Mode mode, Entry& entry) : graphs_(graphs) {
-    graphs_.mode_ = mode;
-    graphs_.entry_ = &entry;
-    graphs_.at_ = graphs_.staged_ = graphs_.part_ = 0;
-    graphs_.fresh_ = {};
-    graphs_.between_.clear();
-    graphs_.within_call_ = false;
-    graphs_.origin_ = graphs_.state_.stream;
-    if (mode == Mode::capturing) graphs_.begin_part();
-    graphs_.state_.recording = &graphs_;
+  Pass(GraphCache& cache, Mode mode, Entry& entry) : cache_(cache) {
+    cache_.mode_ = mode;
+    cache_.entry_ = &entry;
+    cache_.call_index_ = cache_.upload_bytes_ = cache_.part_index_ = 0;
+    cache_.new_record_ = {};
+    cache_.work_between_.clear();
+    cache_.within_call_ = false;
+    cache_.origin_ = cache_.state_.stream;
+    if (mode == Mode::capturing) cache_.begin_capture();
+    cache_.state_.recording = &cache_;
   }
   ~Pass() {
-    graphs_.state_.recording = nullptr;
-    if (graphs_.mode_ == Mode::capturing) graphs_.drop();
-    graphs_.entry_ = nullptr;
+    cache_.state_.recording = nullptr;
+    if (cache_.mode_ == Mode::capturing) cache_.abort_pass();
+    cache_.entry_ = nullptr;
   }
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
 
   /// Whether the pass succeeded.
   bool finish() {
-    if (graphs_.mode_ == Mode::comparing) return graphs_.at_ == graphs_.entry_->notes.calls.size();
-    if (graphs_.mode_ == Mode::capturing) {
-      graphs_.note_node();
-      graphs_.end_part();
-      graphs_.mode_ = Mode::dropped;  // if the lines above fail, the destructor drops all parts
+    if (cache_.mode_ == Mode::comparing)
+      return cache_.call_index_ == cache_.entry_->record.calls.size();
+    if (cache_.mode_ == Mode::capturing) {
+      cache_.record_node();
+      cache_.end_capture();
+      cache_.mode_ = Mode::aborted;  // if the lines above fail, the destructor drops all parts
       return true;
     }
-    return graphs_.mode_ == Mode::watching;
+    return cache_.mode_ == Mode::eager;
   }
 
  private:
-  Graphs& graphs_;
+  GraphCache& cache_;
 };
 
-Graphs::~Graphs() {
+GraphCache::~GraphCache() {
   release();
 }
 
-GraphCounts Graphs::counts() const {
+GraphCounts GraphCache::counts() const {
   GraphCounts counts = counts_;
   counts.held = budget_.graphs();
   counts.nodes = budget_.calls();
   return counts;
 }
 
-bool Graphs::release() {
+bool GraphCache::release() {
   bool any = false;
   for (auto& [key, entry] : entries_) {
-    if ((!entry.has_graph() && !entry.staged) || &entry == entry_) continue;
-    forget(entry);
+    if ((!entry.has_graph() && !entry.upload_buffer) || &entry == entry_) continue;
+    evict(entry);
     any = true;
   }
-  any = any || !retired_.empty() || !spare_.empty();
-  collect(true);
-  if (!spare_.empty() && state_.before_free) state_.before_free();
-  for (const auto& [bytes, memory] : spare_) cudaFree(memory);  // unchecked
-  spare_.clear();
+  any = any || !retired_.empty() || !free_buffers_.empty();
+  destroy_retired(true);
+  if (!free_buffers_.empty() && state_.before_free) state_.before_free();
+  for (const auto& [bytes, memory] : free_buffers_) cudaFree(memory);  // unchecked
+  free_buffers_.clear();
   return any;
 }
 
-void Graphs::forget(Entry& entry) {
-  forget_parts(entry);
-  if (entry.staged) retire({}, entry.staged, entry.staged_bytes);
+void GraphCache::evict(Entry& entry) {
+  destroy_graphs(entry);
+  if (entry.upload_buffer) retire({}, entry.upload_buffer, entry.upload_buffer_bytes);
   Entry kept;
   static_cast<GraphBudget::Key&>(kept) = entry;
-  kept.unfit = entry.unfit;
-  kept.seen = entry.seen;
-  kept.misfits = entry.misfits;
+  kept.is_disabled = entry.is_disabled;
+  kept.is_measured = entry.is_measured;
+  kept.consecutive_misfits = entry.consecutive_misfits;
   kept.calls = entry.calls;
-  kept.uploads = entry.uploads;
+  kept.upload_bytes = entry.upload_bytes;
   entry = std::move(kept);
 }
 
-void Graphs::forget_parts(Entry& entry) {
+void GraphCache::destroy_graphs(Entry& entry) {
   budget_.remove(entry);
   for (Part& part : entry.parts)
     if (part.graph) cudaGraphDestroy(std::exchange(part.graph, nullptr));  // unchecked
   if (!entry.parts.empty()) retire(std::exchange(entry.parts, {}), nullptr, 0);
 }
 
-// A launch may still be running: destroyed when it is over, without a wait. Errors are ignored: the
-// graph is gone either way.
-void Graphs::retire(std::vector<Part> parts, char* staged, std::size_t staged_bytes) {
+// Queues resources that a running launch may still use. destroy_retired() destroys them when the
+// event shows that the launch has finished. Errors are ignored: the entry has given up the
+// resources.
+void GraphCache::retire(std::vector<Part> parts, char* buffer, std::size_t buffer_bytes) {
   cudaEvent_t done = nullptr;
   const Branch& branch = state_.branch;
-  const cudaStream_t stream = branch.current ? branch.stream : state_.stream;  // of all launches
+  const cudaStream_t stream = branch.current ? branch.stream : state_.stream;  // launches graphs
   if (cudaEventCreateWithFlags(&done, cudaEventDisableTiming) != cudaSuccess ||
       cudaEventRecord(done, stream) != cudaSuccess) {
     cudaGetLastError();
     cudaDeviceSynchronize();  // unchecked
   }
-  retired_.push_back({done, std::move(parts), staged, staged_bytes});
+  retired_.push_back({done, std::move(parts), buffer, buffer_bytes});
 }
 
-// Destroys what no launch uses any more; `wait`: all that is retired.
-void Graphs::collect(bool wait) {
+// Destroys retired resources that no launch uses; `wait`: waits for the launches and destroys all.
+void GraphCache::destroy_retired(bool wait) {
   if (wait && state_.while_waiting)  // may throw
-    for (const Retired& old : retired_)
-      if (old.done) wait_for(state_, old.done);
-  std::erase_if(retired_, [&](const Retired& old) {
-    if (old.done) {
+    for (const Retired& retired : retired_)
+      if (retired.done) wait_for(state_, retired.done);
+  std::erase_if(retired_, [&](const Retired& retired) {
+    if (retired.done) {
       if (wait) {
-        cudaEventSynchronize(old.done);                            // unchecked
-      } else if (cudaEventQuery(old.done) == cudaErrorNotReady) {  // unchecked
+        cudaEventSynchronize(retired.done);                            // unchecked
+      } else if (cudaEventQuery(retired.done) == cudaErrorNotReady) {  // unchecked
         cudaGetLastError();
         return false;
       }
-      cudaEventDestroy(old.done);  // unchecked
+      cudaEventDestroy(retired.done);  // unchecked
     }
-    for (const Part& part : old.parts)
+    for (const Part& part : retired.parts)
       if (part.exec) cudaGraphExecDestroy(part.exec);  // unchecked
-    if (old.staged) spare_.emplace(old.staged_bytes, old.staged);
+    if (retired.upload_buffer)
+      free_buffers_.emplace(retired.upload_buffer_bytes, retired.upload_buffer);
     return true;
   });
 }
 
-// Memory for an entry's host values; false where there is none.
-bool Graphs::reserve(Entry& entry, std::size_t bytes) {
-  const auto found = spare_.lower_bound(bytes);
-  if (found != spare_.end() && found->first <= 4 * bytes) {
-    std::tie(entry.staged_bytes, entry.staged) = *found;
-    spare_.erase(found);
+// Sets the upload buffer of an entry; false: the device has no memory for it.
+bool GraphCache::allocate_upload_buffer(Entry& entry, std::size_t bytes) {
+  const auto found = free_buffers_.lower_bound(bytes);
+  if (found != free_buffers_.end() && found->first <= 4 * bytes) {
+    std::tie(entry.upload_buffer_bytes, entry.upload_buffer) = *found;
+    free_buffers_.erase(found);
     return true;
   }
   void* data = nullptr;
   if (is_out_of_memory(cudaMalloc(&data, bytes))) return false;
-  entry.staged = static_cast<char*>(data);
-  entry.staged_bytes = bytes;
+  entry.upload_buffer = static_cast<char*>(data);
+  entry.upload_buffer_bytes = bytes;
   return true;
 }
 
-// Whether the entry may have a graph of so many calls.
-bool Graphs::admits(const Entry& entry, std::int64_t calls) {
-  collect(false);
+// Whether the budget admits a graph of `calls` calls for the entry; evicts other entries for it.
+bool GraphCache::admits(const Entry& entry, std::int64_t calls) {
+  destroy_retired(false);
   return budget_.admits(entry, calls, state_.max_graph_calls,
-                        [this](GraphBudget::Key& other) { forget(static_cast<Entry&>(other)); });
+                        [this](GraphBudget::Key& other) { evict(static_cast<Entry&>(other)); });
 }
 
-void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
-  NMT_CHECK(!is_between_, "recurring work within work between graphs");
+void GraphCache::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
+  NMT_CHECK(!runs_between_, "recurring work within work between graphs");
   std::vector<std::int64_t> name(key.begin(), key.end());
   auto found = entries_.find(name);
   if (found == entries_.end()) {
     if (entries_.size() >= max_keys)
       std::erase_if(entries_, [](const auto& item) {
-        return !item.second.has_graph() && !item.second.staged;
+        return !item.second.has_graph() && !item.second.upload_buffer;
       });
     found = entries_.emplace(std::move(name), Entry{}).first;
   }
   Entry& entry = found->second;
-  budget_.use(entry);
-  if (entry.unfit || !entry.seen) return do_plainly(entry, work);
+  budget_.count_use(entry);
+  if (entry.is_disabled || !entry.is_measured) return run_eagerly(entry, work);
   if (entry.has_graph()) {
-    if (compare(entry, work)) return;
+    if (replay(entry, work)) return;
     ++counts_.misfits;
-    if (++entry.misfits >= max_misfits) {
-      entry.unfit = true;
-      forget(entry);
-      return do_plainly(entry, work);
+    if (++entry.consecutive_misfits >= max_consecutive_misfits) {
+      entry.is_disabled = true;
+      evict(entry);
+      return run_eagerly(entry, work);
     }
   }
-  if (!admits(entry, entry.calls) || !capture(entry, work)) do_plainly(entry, work);
+  if (!admits(entry, entry.calls) || !capture(entry, work)) run_eagerly(entry, work);
 }
 
-void Graphs::run_between(const std::function<void()>& work) {
+void GraphCache::run_work_between(const std::function<void()>& work) {
   struct Flag {
     bool& is_set;
     explicit Flag(bool& flag) : is_set(flag) { is_set = true; }
     ~Flag() { is_set = false; }
-  } const flag(is_between_);
+  } const flag(runs_between_);
   work();
 }
 
-bool Graphs::run(Mode mode, Entry& entry, const std::function<void()>& work) {
+bool GraphCache::run_pass(Mode mode, Entry& entry, const std::function<void()>& work) {
   Pass pass(*this, mode, entry);
   work();
   return pass.finish();
 }
 
-void Graphs::do_plainly(Entry& entry, const std::function<void()>& work) {
+void GraphCache::run_eagerly(Entry& entry, const std::function<void()>& work) {
   ++counts_.plain;
-  if (entry.unfit) return work();
-  run(Mode::watching, entry, work);
-  entry.uploads = staged_;
-  entry.calls = static_cast<std::int64_t>(at_);
-  entry.seen = true;
+  if (entry.is_disabled) return work();
+  run_pass(Mode::eager, entry, work);
+  entry.upload_bytes = upload_bytes_;
+  entry.calls = static_cast<std::int64_t>(call_index_);
+  entry.is_measured = true;
 }
 
-bool Graphs::compare(Entry& entry, const std::function<void()>& work) {
-  values_.resize(entry.staged_bytes);
-  if (!run(Mode::comparing, entry, work)) return false;
-  entry.misfits = 0;  // it fits, also if work between graphs ends it now
-  if (!start(entry)) return false;
+bool GraphCache::replay(Entry& entry, const std::function<void()>& work) {
+  upload_values_.resize(entry.upload_buffer_bytes);
+  if (!run_pass(Mode::comparing, entry, work)) return false;
+  entry.consecutive_misfits = 0;  // the calls match, even if work between graphs throws below
+  if (!launch_graphs(entry)) return false;
   ++counts_.replayed;
   return true;
 }
 
-bool Graphs::capture(Entry& entry, const std::function<void()>& work) {
-  if (entry.uploads > entry.staged_bytes) {
-    forget(entry);  // its graph reads the old memory
-    if (!reserve(entry, entry.uploads)) return false;
+bool GraphCache::capture(Entry& entry, const std::function<void()>& work) {
+  if (entry.upload_bytes > entry.upload_buffer_bytes) {
+    evict(entry);  // its graph reads the old buffer
+    if (!allocate_upload_buffer(entry, entry.upload_bytes)) return false;
   }
-  values_.resize(entry.staged_bytes);
-  return run(Mode::capturing, entry, work) && take(entry) && start(entry);
+  upload_values_.resize(entry.upload_buffer_bytes);
+  return run_pass(Mode::capturing, entry, work) && instantiate_or_update(entry) &&
+         launch_graphs(entry);
 }
 
-// The captured graphs become the entry's. Existing graphs of the same form are updated in place.
-bool Graphs::take(Entry& entry) {
-  if (update(entry)) return true;
-  forget_parts(entry);
-  entry.notes = std::move(fresh_);
+// Moves the captured graphs to the entry. Existing graphs with the same kinds of calls are updated
+// in place. False: the device has no memory for the graphs.
+bool GraphCache::instantiate_or_update(Entry& entry) {
+  if (update_graphs(entry)) return true;
+  destroy_graphs(entry);
+  entry.record = std::move(new_record_);
   for (cudaGraph_t& graph : captured_)
     entry.parts.push_back({std::exchange(graph, nullptr), nullptr});
   captured_.clear();
@@ -245,30 +250,31 @@ bool Graphs::take(Entry& entry) {
     if (!part.graph) continue;
     const char* call = "cudaGraphInstantiate";
     cudaError_t status = cudaGraphInstantiate(&part.exec, part.graph, 0);
-    // The first part runs before the others are launched, which must then have their memory.
+    // The first part runs before later parts are launched, so all parts allocate their memory now.
     if (status == cudaSuccess && entry.parts.size() > 1) {
       call = "cudaGraphUpload";
       status = cudaGraphUpload(part.exec, state_.stream);
     }
     if (is_out_of_memory(status)) {
-      forget(entry);
+      evict(entry);
       release();
       return false;
     }
     check(status, call);
   }
-  budget_.add(entry, static_cast<std::int64_t>(entry.notes.calls.size()));
+  budget_.add(entry, static_cast<std::int64_t>(entry.record.calls.size()));
   ++counts_.recorded;
   return true;
 }
 
-bool Graphs::update(Entry& entry) {
-  const auto form = [](const Call& a, const Call& b) {
+bool GraphCache::update_graphs(Entry& entry) {
+  const auto form = [](const RecordedCall& a, const RecordedCall& b) {
     return a.kind == b.kind && a.kernel == b.kernel && a.bytes == b.bytes;
   };
-  if (!entry.has_graph() || !std::ranges::equal(entry.notes.calls, fresh_.calls, form))
+  if (!entry.has_graph() || !std::ranges::equal(entry.record.calls, new_record_.calls, form))
     return false;
-  for (std::size_t i = 0; i < captured_.size(); ++i) {  // as many as the entry has, of its form
+  // Since the calls are equal, the entry has as many parts.
+  for (std::size_t i = 0; i < captured_.size(); ++i) {
     cudaGraphExecUpdateResultInfo result{};
     if (!captured_[i] ||
         cudaGraphExecUpdate(entry.parts[i].exec, captured_[i], &result) == cudaSuccess)
@@ -276,27 +282,28 @@ bool Graphs::update(Entry& entry) {
     cudaGetLastError();
     return false;
   }
-  // The nodes are still those of the graphs that were instantiated.
-  for (std::size_t i = 0; i < fresh_.calls.size(); ++i)
-    fresh_.calls[i].node = entry.notes.calls[i].node;
-  entry.notes = std::move(fresh_);
-  discard_captured();
+  // The nodes remain those of the instantiated graphs.
+  for (std::size_t i = 0; i < new_record_.calls.size(); ++i)
+    new_record_.calls[i].node = entry.record.calls[i].node;
+  entry.record = std::move(new_record_);
+  destroy_captured();
   ++counts_.updated;
   return true;
 }
 
-// False where the device has no memory for the graph.
-bool Graphs::start(Entry& entry) {
-  // In stream order after the last launch, which may still read the values.
-  device_.to_device(entry.staged, values_.data(), staged_);
-  const std::vector<std::function<void()>> between = std::exchange(between_, {});
+// False: the device has no memory for the graph.
+bool GraphCache::launch_graphs(Entry& entry) {
+  // In stream order after the last launch, which may still read the upload buffer.
+  device_.to_device(entry.upload_buffer, upload_values_.data(), upload_bytes_);
+  const std::vector<std::function<void()>> between = std::exchange(work_between_, {});
   for (std::size_t i = 0; i < entry.parts.size(); ++i) {
-    if (i > 0) run_between(between[i - 1]);
+    if (i > 0) run_work_between(between[i - 1]);
     if (!entry.parts[i].exec) continue;
     const cudaError_t status = cudaGraphLaunch(entry.parts[i].exec, state_.stream);
-    // Call by call only where nothing has run; a later part has its memory (take()).
+    // A run can start again eagerly only if no part has run. Later parts have their memory
+    // (instantiate_or_update()).
     if (i == 0 && is_out_of_memory(status)) {
-      forget(entry);
+      evict(entry);
       release();
       return false;
     }
@@ -305,26 +312,26 @@ bool Graphs::start(Entry& entry) {
   return true;
 }
 
-// The capture is of this thread alone: calls of other threads do not interfere.
-void Graphs::begin_part() {
-  part_is_empty_ = true;
+// Thread-local: calls of other threads do not invalidate the capture.
+void GraphCache::begin_capture() {
+  capture_is_empty_ = true;
   NMT_CUDA_CHECK(cudaStreamBeginCapture(origin_, cudaStreamCaptureModeThreadLocal));
 }
 
-void Graphs::end_part() {
+void GraphCache::end_capture() {
   cudaGraph_t graph = nullptr;
   NMT_CUDA_CHECK(cudaStreamEndCapture(origin_, &graph));
-  if (part_is_empty_) cudaGraphDestroy(std::exchange(graph, nullptr));  // unchecked
+  if (capture_is_empty_) cudaGraphDestroy(std::exchange(graph, nullptr));  // unchecked
   captured_.push_back(graph);
 }
 
-void Graphs::discard_captured() {
+void GraphCache::destroy_captured() {
   for (const cudaGraph_t graph : captured_)
     if (graph) cudaGraphDestroy(graph);  // unchecked
   captured_.clear();
 }
 
-void Graphs::drop() {
+void GraphCache::abort_pass() {
   if (mode_ == Mode::capturing) {
     if (const Branch& branch = state_.branch; branch.open) {
       cudaEventRecord(branch.joined, branch.current ? state_.stream : branch.stream);  // unchecked
@@ -334,9 +341,9 @@ void Graphs::drop() {
     cudaStreamEndCapture(origin_, &graph);  // unchecked: the result is discarded
     cudaGetLastError();
     captured_.push_back(graph);
-    discard_captured();
+    destroy_captured();
   }
-  mode_ = Mode::dropped;
+  mode_ = Mode::aborted;
 }
 
 }  // namespace nmt::cuda

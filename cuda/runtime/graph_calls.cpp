@@ -1,4 +1,4 @@
-// The calls of the work in a pass: watched, captured and noted, or compared with the notes.
+// The calls of a pass: counted (eager), captured and recorded, or compared with the record.
 
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/graph.h"
@@ -25,18 +25,18 @@ bool same(const dim3& a, const dim3& b) {
 
 }  // namespace
 
-void Graphs::memory_moves() {
-  if (mode_ != Mode::watching) drop();
+void GraphCache::on_memory_change() {
+  if (mode_ != Mode::eager) abort_pass();
 }
 
-void Graphs::refuse(const char* what) {
-  NMT_CHECK(mode_ == Mode::watching, "{} within work that was captured without it", what);
-  entry_->unfit = true;
+void GraphCache::forbid_capture(const char* what) {
+  NMT_CHECK(mode_ == Mode::eager, "{} within work that was captured without it", what);
+  entry_->is_disabled = true;
 }
 
-// Notes the node of the last kernel: the one dependency of the next call.
-void Graphs::note_node() {
-  if (fresh_.calls.empty() || fresh_.calls.back().kind != Kind::kernel) return;
+// Records the node of the last kernel: the only dependency of the next call.
+void GraphCache::record_node() {
+  if (new_record_.calls.empty() || new_record_.calls.back().kind != Kind::kernel) return;
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   const cudaGraphNode_t* nodes = nullptr;
   std::size_t count = 0;
@@ -49,56 +49,57 @@ void Graphs::note_node() {
 #endif
   NMT_CHECK(status == cudaStreamCaptureStatusActive && count == 1, "a captured kernel has {} nodes",
             count);
-  fresh_.calls.back().node = nodes[0];
+  new_record_.calls.back().node = nodes[0];
 }
 
-void Graphs::note(Kind kind, const Launch& launch, std::span<const std::byte> bytes) {
-  note_node();
-  part_is_empty_ = false;
-  fresh_.calls.push_back({kind, launch.kernel, launch.grid, launch.block, launch.shared,
-                          fresh_.bytes.size(), bytes.size(), nullptr});
-  fresh_.bytes.insert(fresh_.bytes.end(), bytes.begin(), bytes.end());
+void GraphCache::record_call(Kind kind, const Launch& launch, std::span<const std::byte> bytes) {
+  record_node();
+  capture_is_empty_ = false;
+  new_record_.calls.push_back({kind, launch.kernel, launch.grid, launch.block, launch.shared,
+                               new_record_.bytes.size(), bytes.size(), nullptr});
+  new_record_.bytes.insert(new_record_.bytes.end(), bytes.begin(), bytes.end());
 }
 
-// The next call of the notes; null, and the pass is dropped, where it is of another kind or size.
-Graphs::Call* Graphs::next(Kind kind, std::size_t bytes) {
-  std::vector<Call>& calls = entry_->notes.calls;
-  if (at_ < calls.size() && calls[at_].kind == kind && calls[at_].bytes == bytes)
-    return &calls[at_++];
-  drop();
+// The next call of the record. Null, and the pass is aborted, if its kind or size differs.
+GraphCache::RecordedCall* GraphCache::next_recorded(Kind kind, std::size_t bytes) {
+  std::vector<RecordedCall>& calls = entry_->record.calls;
+  if (call_index_ < calls.size() && calls[call_index_].kind == kind &&
+      calls[call_index_].bytes == bytes)
+    return &calls[call_index_++];
+  abort_pass();
   return nullptr;
 }
 
-bool Graphs::kernel(const Launch& launch) {
-  if (mode_ == Mode::dropped) return false;  // within a call too
+bool GraphCache::on_kernel(const Launch& launch) {
+  if (mode_ == Mode::aborted) return false;  // within a call too
   if (within_call_) return true;
-  if (mode_ == Mode::watching) {
-    ++at_;
+  if (mode_ == Mode::eager) {
+    ++call_index_;
     return true;
   }
   if (mode_ == Mode::capturing) {
-    note(Kind::kernel, launch, {});
+    record_call(Kind::kernel, launch, {});
     for (std::size_t i = 0; i < launch.sizes.size(); ++i) {
       const auto* const value = static_cast<const std::byte*>(launch.arguments[i]);
-      fresh_.bytes.insert(fresh_.bytes.end(), value, value + launch.sizes[i]);
+      new_record_.bytes.insert(new_record_.bytes.end(), value, value + launch.sizes[i]);
     }
-    fresh_.calls.back().bytes = fresh_.bytes.size() - fresh_.calls.back().begin;
+    new_record_.calls.back().bytes = new_record_.bytes.size() - new_record_.calls.back().begin;
     return true;
   }
   std::size_t bytes = 0;
   for (const std::size_t size : launch.sizes) bytes += size;
-  Call* const call = next(Kind::kernel, bytes);
+  RecordedCall* const call = next_recorded(Kind::kernel, bytes);
   if (!call) return false;
   if (call->kernel != launch.kernel) {
-    drop();
+    abort_pass();
     return false;
   }
   bool equal = same(call->grid, launch.grid) && same(call->block, launch.block) &&
                call->shared == launch.shared;
-  std::byte* at = entry_->notes.bytes.data() + call->begin;
-  for (std::size_t i = 0; i < launch.sizes.size(); at += launch.sizes[i++]) {
-    if (std::memcmp(at, launch.arguments[i], launch.sizes[i]) == 0) continue;
-    std::memcpy(at, launch.arguments[i], launch.sizes[i]);
+  std::byte* recorded = entry_->record.bytes.data() + call->begin;
+  for (std::size_t i = 0; i < launch.sizes.size(); recorded += launch.sizes[i++]) {
+    if (std::memcmp(recorded, launch.arguments[i], launch.sizes[i]) == 0) continue;
+    std::memcpy(recorded, launch.arguments[i], launch.sizes[i]);
     equal = false;
   }
   if (equal) return false;
@@ -109,88 +110,89 @@ bool Graphs::kernel(const Launch& launch) {
       const_cast<void*>(launch.kernel),     launch.grid,      launch.block,
       static_cast<unsigned>(launch.shared), launch.arguments, nullptr};
   const cudaError_t status =
-      cudaGraphExecKernelNodeSetParams(entry_->parts[part_].exec, call->node, &node);
-  // The notes are not those of the node then; no later call must equal them.
+      cudaGraphExecKernelNodeSetParams(entry_->parts[part_index_].exec, call->node, &node);
+  // After a failure the node does not match the record, so no later call may match either.
   if (status != cudaSuccess) call->kernel = nullptr;
   NMT_CUDA_CHECK(status);
   ++counts_.changed;
   return false;
 }
 
-bool Graphs::call(std::span<const std::int64_t> identity) {
-  if (mode_ == Mode::dropped) return false;
+bool GraphCache::begin_call(std::span<const std::int64_t> identity) {
+  if (mode_ == Mode::aborted) return false;
   if (within_call_) return true;
-  if (mode_ == Mode::watching) {
-    ++at_;
+  if (mode_ == Mode::eager) {
+    ++call_index_;
     return within_call_ = true;
   }
   const std::span<const std::byte> bytes = std::as_bytes(identity);
   if (mode_ == Mode::capturing) {
-    note(Kind::other, {}, bytes);
+    record_call(Kind::other, {}, bytes);
     return within_call_ = true;
   }
-  const Call* const call = next(Kind::other, bytes.size());
+  const RecordedCall* const call = next_recorded(Kind::other, bytes.size());
   if (call &&
-      std::memcmp(entry_->notes.bytes.data() + call->begin, bytes.data(), bytes.size()) != 0)
-    drop();
+      std::memcmp(entry_->record.bytes.data() + call->begin, bytes.data(), bytes.size()) != 0)
+    abort_pass();
   return false;
 }
 
-void Graphs::between(std::span<const std::int64_t> identity, std::function<void()> work) {
+void GraphCache::between_graphs(std::span<const std::int64_t> identity,
+                                std::function<void()> work) {
   NMT_CHECK(!within_call_ && !state_.branch.open,
             "work between graphs within a call or between fork() and join()");
-  if (mode_ == Mode::watching) {
-    ++at_;
-    state_.recording = nullptr;  // its own calls are not reported, and it may wait for the device
-    run_between(work);
+  if (mode_ == Mode::eager) {
+    ++call_index_;
+    state_.recording = nullptr;  // calls of the work between are not reported; it may wait
+    run_work_between(work);
     state_.recording = this;
     return;
   }
-  if (mode_ == Mode::dropped) return;
+  if (mode_ == Mode::aborted) return;
   const std::span<const std::byte> bytes = std::as_bytes(identity);
   if (mode_ == Mode::capturing) {
-    const bool is_empty = part_is_empty_;
-    note(Kind::between, {}, bytes);
-    part_is_empty_ = is_empty;
-    end_part();
-    begin_part();
+    const bool is_empty = capture_is_empty_;
+    record_call(Kind::between, {}, bytes);
+    capture_is_empty_ = is_empty;
+    end_capture();
+    begin_capture();
   } else {
-    const Call* const call = next(Kind::between, bytes.size());
+    const RecordedCall* const call = next_recorded(Kind::between, bytes.size());
     if (!call) return;
-    if (std::memcmp(entry_->notes.bytes.data() + call->begin, bytes.data(), bytes.size()) != 0)
-      return drop();
-    ++part_;
+    if (std::memcmp(entry_->record.bytes.data() + call->begin, bytes.data(), bytes.size()) != 0)
+      return abort_pass();
+    ++part_index_;
   }
-  between_.push_back(std::move(work));
+  work_between_.push_back(std::move(work));
 }
 
-bool Graphs::upload(void* device, const void* host, std::size_t bytes) {
-  const std::size_t place = staged_;
-  staged_ += rounded_up(bytes);
-  if (mode_ == Mode::watching) {
-    ++at_;
+bool GraphCache::on_upload(void* device, const void* host, std::size_t bytes) {
+  const std::size_t offset = upload_bytes_;
+  upload_bytes_ += rounded_up(bytes);
+  if (mode_ == Mode::eager) {
+    ++call_index_;
     return true;
   }
-  if (mode_ != Mode::dropped && staged_ > entry_->staged_bytes) {
-    if (mode_ == Mode::capturing) entry_->seen = false;  // measures its uploads again
-    drop();
+  if (mode_ != Mode::aborted && upload_bytes_ > entry_->upload_buffer_bytes) {
+    if (mode_ == Mode::capturing) entry_->is_measured = false;  // the next run measures them
+    abort_pass();
   }
-  if (mode_ == Mode::dropped) return false;
-  const std::array<std::int64_t, 2> identity{number(device), static_cast<std::int64_t>(bytes)};
+  if (mode_ == Mode::aborted) return false;
+  const std::array<std::int64_t, 2> identity{as_integer(device), static_cast<std::int64_t>(bytes)};
   if (mode_ == Mode::capturing) {
-    note(Kind::upload, {}, bytes_of(identity));
-    NMT_CUDA_CHECK(cudaMemcpyAsync(device, entry_->staged + place, bytes, cudaMemcpyDeviceToDevice,
-                                   state_.stream));
+    record_call(Kind::upload, {}, bytes_of(identity));
+    NMT_CUDA_CHECK(cudaMemcpyAsync(device, entry_->upload_buffer + offset, bytes,
+                                   cudaMemcpyDeviceToDevice, state_.stream));
   } else {
-    const Call* const call = next(Kind::upload, sizeof identity);
+    const RecordedCall* const call = next_recorded(Kind::upload, sizeof identity);
     if (!call) return false;
-    if (std::memcmp(entry_->notes.bytes.data() + call->begin, identity.data(), sizeof identity) !=
+    if (std::memcmp(entry_->record.bytes.data() + call->begin, identity.data(), sizeof identity) !=
         0) {
-      drop();
+      abort_pass();
       return false;
     }
   }
-  std::memcpy(values_.data() + place, host, bytes);
+  std::memcpy(upload_values_.data() + offset, host, bytes);
   return false;
 }
 

@@ -48,8 +48,8 @@ void allow_shared(void (*kernel)(Parameters...), std::size_t shared, CudaDevice:
   if (shared > allowed) allowed = raise_shared(state.index, name, shared);
 }
 
-/// Arguments of at most so many bytes have their padding cleared. In larger ones, g++ 12 clears
-/// bytes of the values: its padding after an array of structs of more than 64 bytes is misplaced.
+/// The padding of arguments of at most so many bytes is cleared. In larger arguments g++ 12 clears
+/// bytes of the values: it misplaces the padding after an array of structs of more than 64 bytes.
 constexpr std::size_t max_cleared = 64;
 
 /// Error: a grid that no device can launch. An empty one is not launched.
@@ -85,14 +85,14 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
         void* pointers[] = {static_cast<void*>(&value)..., nullptr};
         if (state.recording) {
 #if !defined(__CUDACC__) || defined(NMT_CLEARS_PADDING)
-          // Graphs compare the bytes of arguments: those between the members of a struct or of a
-          // lambda's captures are not part of its value.
+          // Graphs compare the bytes of arguments. Padding bytes of a struct or of a lambda's
+          // captures are not part of the value.
           ((sizeof(Parameters) <= max_cleared ? __builtin_clear_padding(&value) : void()), ...);
 #endif
           static constexpr std::array<std::size_t, sizeof...(Parameters)> sizes{
               sizeof(Parameters)...};
           const void* const name = reinterpret_cast<const void*>(kernel);
-          if (!state.recording->kernel({name, grid, block, shared, pointers, sizes})) return;
+          if (!state.recording->on_kernel({name, grid, block, shared, pointers, sizes})) return;
         }
         // CUDA 12 does not deduce the type of a function.
         if constexpr (blocks == Blocks::together)
@@ -107,7 +107,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
 
 /// A cooperative launch, for kernels whose blocks wait for each other
 /// (persistent/blocks_barrier.h). Error: the device cannot hold all blocks at once
-/// (resident_blocks()). A kernel is always launched in the same way, as graphs assume.
+/// (resident_blocks()). Graphs assume that a kernel is always launched cooperatively or never.
 template <class... Parameters, class... Arguments>
 void launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared,
                      const Cuda& cuda, Arguments&&... arguments) {

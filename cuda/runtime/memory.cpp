@@ -10,7 +10,7 @@ namespace nmt::cuda {
 void* allocate(const CudaDevice::State& state, std::size_t bytes) {
   void* data = nullptr;
   make_current(state.index);
-  if (state.recording) state.recording->memory_moves();
+  if (state.recording) state.recording->on_memory_change();
   for (;;) {
     const cudaError_t status = cudaMalloc(&data, bytes);
     if (status != cudaErrorMemoryAllocation) {
@@ -25,13 +25,13 @@ void* allocate(const CudaDevice::State& state, std::size_t bytes) {
 CudaDevice::Memory memory_of(const CudaDevice::State& state) {
   CudaDevice::Memory memory;
   make_current(state.index);
-  // A capture may not allow the query, and would end with the allocation that comes with it.
-  if (state.recording) state.recording->memory_moves();
+  // A capture may not allow the query, and the allocation that follows would abort it anyway.
+  if (state.recording) state.recording->on_memory_change();
   NMT_CUDA_CHECK(cudaMemGetInfo(&memory.free, &memory.total));
   return memory;
 }
 
-void refuse(const CudaDevice::State& state, std::size_t bytes) {
+void throw_out_of_memory(const CudaDevice::State& state, std::size_t bytes) {
   constexpr double megabyte = 1024.0 * 1024.0;
   const CudaDevice::Memory memory = memory_of(state);
   throw OutOfMemory(fmt::format(
@@ -48,24 +48,26 @@ class DeviceMemory : public MemorySource {
  public:
   explicit DeviceMemory(CudaDevice& device) : device_(device) {}
 
-  // Leaves memory for what libraries and graphs allocate later: an arena would take all.
+  // Reserves memory for later allocations by libraries and graphs: an arena would take all of it.
   char* allocate(std::size_t bytes) override {
     for (;;) {
       const CudaDevice::Memory memory = memory_of(device_.state());
       const std::size_t reserve = std::min(max_reserve, memory.total / 128);
       if (bytes <= memory.free && reserve <= memory.free - bytes) break;
-      Graphs* const graphs = device_.state().graphs.get();
+      GraphCache* const graphs = device_.state().graphs.get();
       if (!graphs || !graphs->release()) return nullptr;
     }
     return static_cast<char*>(cuda::allocate(device_.state(), bytes));
   }
   // cudaFree waits for the device. Errors cannot be reported here.
   void release(char* data) noexcept override {
-    if (device_.state().recording) device_.state().recording->memory_moves();
+    if (device_.state().recording) device_.state().recording->on_memory_change();
     if (device_.state().before_free) device_.state().before_free();
     cudaFree(data);
   }
-  [[noreturn]] void refuse(std::size_t bytes) override { cuda::refuse(device_.state(), bytes); }
+  [[noreturn]] void refuse(std::size_t bytes) override {
+    throw_out_of_memory(device_.state(), bytes);
+  }
   Guard guard() const override {
 #ifdef NMT_EMULATED_DEVICE
     return emulator::memory_guard();

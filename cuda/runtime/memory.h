@@ -9,14 +9,15 @@
 
 namespace nmt::cuda {
 
-/// Null where there is no memory, even after the graphs have been freed.
+/// Allocates device memory; frees all graphs if there is not enough. Null: there is still not
+/// enough.
 void* allocate(const CudaDevice::State& state, std::size_t bytes);
 
 /// Free and total memory. Ends a capture, which may not allow the query.
 CudaDevice::Memory memory_of(const CudaDevice::State& state);
 
-/// Throws OutOfMemory for a request of so many bytes.
-[[noreturn]] void refuse(const CudaDevice::State& state, std::size_t bytes);
+/// Throws OutOfMemory for a request of `bytes`.
+[[noreturn]] void throw_out_of_memory(const CudaDevice::State& state, std::size_t bytes);
 
 /// The implementation of CudaDevice::memory_source().
 std::unique_ptr<MemorySource> memory_source(CudaDevice& device);

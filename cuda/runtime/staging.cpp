@@ -22,16 +22,16 @@ Staging::~Staging() {
 }
 
 void Staging::copy(void* device, const void* host, std::size_t bytes) {
-  if (at_ + bytes > half) {
+  if (offset_ + bytes > half) {
     NMT_CUDA_CHECK(cudaEventRecord(done_[current_], stream_));
     current_ = 1 - current_;
-    at_ = 0;
+    offset_ = 0;
     wait_for(state_, done_[current_]);
   }
-  char* const place = data_ + current_ * half + at_;
-  std::memcpy(place, host, bytes);
-  NMT_CUDA_CHECK(cudaMemcpyAsync(device, place, bytes, cudaMemcpyHostToDevice, stream_));
-  at_ += (bytes + 63) / 64 * 64;
+  char* const staged = data_ + current_ * half + offset_;
+  std::memcpy(staged, host, bytes);
+  NMT_CUDA_CHECK(cudaMemcpyAsync(device, staged, bytes, cudaMemcpyHostToDevice, stream_));
+  offset_ += (bytes + 63) / 64 * 64;
 }
 
 Download::Download(CudaDevice::State& state) : state_(state) {

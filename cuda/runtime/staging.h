@@ -8,8 +8,8 @@
 namespace nmt::cuda {
 
 /// Pinned memory for small uploads, so that the host does not wait for the device: the driver may
-/// wait when it copies from pageable memory. A ring of two halves; a half is reused when its copies
-/// are complete.
+/// wait when it copies from pageable memory. A ring buffer of two halves: a half is reused when its
+/// copies are complete.
 class Staging {
  public:
   /// Larger copies are left to the driver.
@@ -29,11 +29,11 @@ class Staging {
   cudaStream_t stream_;
   char* data_ = nullptr;
   std::array<cudaEvent_t, 2> done_{};  // recorded after a half's last copy
-  std::size_t at_ = 0;                 // offset in the current half
+  std::size_t offset_ = 0;             // offset in the current half
   std::size_t current_ = 0;
 };
 
-/// Pinned memory for a small copy to the host that is queued before the host waits for it.
+/// Pinned memory for a small copy to the host; the host queues the copy and waits for it later.
 class Download {
  public:
   explicit Download(CudaDevice::State& state);

@@ -19,13 +19,14 @@ namespace cuda {
 class Blas;
 class BlasLt;
 class Download;
-class Graphs;
+class GraphCache;
 class PersistentPlans;
 class Staging;
 
-/// A kernel that finds an invalid value writes this record for the host; the first fault wins. It
-/// is in memory that both can access. A thread claims the record, writes the values, and the kind
-/// last. The host reads a record that has a kind, and no other: later kernels may be writing it.
+/// A kernel that finds an invalid value writes this record for the host; the first fault wins. The
+/// record is in memory that both can access. A thread claims the record, writes the values, and
+/// writes the kind last. The host reads a record only if it has a kind: a later kernel may be
+/// writing a record without one.
 struct Fault {
   int claimed;  ///< 0 or 1
   int kind;     ///< FaultKind
@@ -67,7 +68,7 @@ struct CudaDevice::State {
   std::string name;
   int multiprocessors = 0, compute_capability = 0;  ///< 10 major + minor
   bool is_cooperative = false;                      ///< has cooperative launches
-  /// Dynamic shared memory that a kernel may have, at least, by its address (raise_shared()).
+  /// By kernel: dynamic shared memory that raise_shared() has allowed.
   std::map<const void*, std::size_t> allowed_shared;
   std::size_t max_shared = 0, shared_per_multiprocessor = 0;  ///< bytes; of a block
   Precision precision = Precision::float32;
@@ -89,19 +90,19 @@ struct CudaDevice::State {
   cuda::Branch branch;                       ///< the second branch, between fork() and join()
   PersistentUse persistent = PersistentUse::off;
   std::int64_t max_slice_channels = 0;
-  /// Made at the first pass. Not shared: the emulator cannot compile counts of references in files
-  /// of kernels.
+  /// Made at the first pass. Not a shared_ptr: the emulator cannot compile reference counts in
+  /// kernel files.
   std::unique_ptr<cuda::PersistentPlans, void (*)(cuda::PersistentPlans*)> plans{nullptr, nullptr};
   bool with_chunks = true;
   bool with_graphs = true;
   std::int64_t max_graph_calls = default_graph_calls;  ///< of all graphs
-  std::shared_ptr<cuda::Graphs> graphs;                ///< made at the first repeat()
-  cuda::Graphs* recording = nullptr;  ///< receives every call while repeat() runs its work
+  std::shared_ptr<cuda::GraphCache> graphs;            ///< made at the first repeat()
+  cuda::GraphCache* recording = nullptr;  ///< receives every call while repeat() runs its work
   /// Called with the seconds so far while the host waits for the device; may throw. Set where the
   /// device may never finish, since it waits for other processes.
   std::function<void(double)> while_waiting;
-  /// Called before memory is freed, for which the driver waits for all streams: ends when no work
-  /// of the device waits for other processes any more. Does not throw. Set as while_waiting.
+  /// Called before memory is freed, because the driver then waits for all streams. Returns when no
+  /// work of the device waits for other processes. Does not throw. Set together with while_waiting.
   std::function<void()> before_free;
 };
 
@@ -137,8 +138,8 @@ T* workspace(const Cuda& cuda, std::int64_t count) {
 }
 
 /// Counters of barriers of blocks (persistent/blocks_barrier.h), each in a cache line
-/// of its own: at n * counter_stride for n < max_counters. Of the stream: its kernels use them one
-/// after the other.
+/// of its own: at n * counter_stride for n < max_counters. The kernels of a stream run one after
+/// the other and share its counters.
 constexpr std::int64_t max_counters = 512, counter_stride = 32;
 unsigned* barrier_counters(const Cuda& cuda);
 

@@ -24,8 +24,8 @@ CudaTimer::~CudaTimer() {
 
 void CudaTimer::mark() {
   State& s = *state_;
-  if (cuda::Graphs* const recording = s.device.state().recording)
-    recording->refuse("a mark of a timer");
+  if (cuda::GraphCache* const recording = s.device.state().recording)
+    recording->forbid_capture("a mark of a timer");
   cuda::make_current(s.device.index());
   if (s.marks == s.events.size()) {
     s.events.push_back(nullptr);

@@ -28,7 +28,7 @@ Workspace::~Workspace() {
 
 void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
   if (bytes > size_) {
-    if (state.recording) state.recording->memory_moves();
+    if (state.recording) state.recording->on_memory_change();
     // Queued kernels may still use the old memory.
     wait_for_stream(state);
     if (data_ && state.before_free) state.before_free();
@@ -36,7 +36,7 @@ void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
     data_ = nullptr;
     size_ = 0;
     data_ = allocate(state, bytes);
-    if (!data_) refuse(state, bytes);
+    if (!data_) throw_out_of_memory(state, bytes);
     size_ = bytes;
   }
   return data_;

@@ -34,7 +34,7 @@ struct BleuOptions {
   BleuTokenizer tokenizer = BleuTokenizer::v13a;
   bool lowercase = false;
   BleuSmoothing smoothing = BleuSmoothing::exp;
-  double smoothing_value = -1;   ///< below 0: floor 0.1, add-k 1
+  double smoothing_value = -1;   ///< of floor and add_k; below 0: floor 0.1, add-k 1
   bool effective_order = false;  ///< skip orders longer than the text: for single sentences
 };
 
@@ -73,7 +73,8 @@ struct TerOptions {
 using Sentences = std::vector<std::string>;
 
 /// Corpus BLEU (Papineni et al. 2002). references[k][i] is the k-th reference of hypotheses[i].
-/// Errors (data): no sentence, no reference, different numbers of lines.
+/// Errors (data): no sentence, no reference, different numbers of lines; (usage): a smoothing_value
+/// for a smoothing without one.
 BleuScore bleu(const Sentences& hypotheses, const std::vector<Sentences>& references,
                const BleuOptions& options = {});
 /// Corpus chrF (Popovic 2015), 0 to 100. Errors: as bleu(); (usage): orders out of range.

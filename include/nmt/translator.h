@@ -24,8 +24,8 @@ struct TranslatorOptions {
   bool allow_unk = false;        ///< let outputs contain <unk>
   std::string alignment = {};    ///< "" (none), "word" or "subword"
   bool attention = false;        ///< fill Translation::attention
-  /// File, then optional numbers, as --shortlist; empty: that of the model directory, if it has
-  /// one; "off": none.
+  /// File, not "" or "-", then optional numbers, as --shortlist; empty: that of the model
+  /// directory, if it has one; "off": none.
   std::vector<std::string> shortlist = {};
   bool pieces_in = false;          ///< lines are in pieces of the source vocabulary already
   bool pieces_out = false;         ///< leave outputs in pieces of the target vocabulary

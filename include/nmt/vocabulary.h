@@ -33,8 +33,8 @@ class Vocabulary {
   /// size() is the nearest possible size. Errors: (usage) a size below 4; (data) no line has text.
   static Vocabulary train(const std::vector<std::string>& lines,
                           const VocabularyTraining& training = {});
-  /// Writes the model to a file, whole or not at all. Errors: (usage) it cannot be created;
-  /// (failed) it cannot be written.
+  /// Writes the model to a file, whole or not at all. Errors: (usage) it cannot be created, or its
+  /// name is "" or "-"; (failed) it cannot be written.
   void save(const std::string& path) const;
 
   Vocabulary(Vocabulary&&) noexcept;

@@ -9,6 +9,7 @@ from typing import Union
 from . import _nmt
 from ._models import as_lines
 from ._options import chosen, flag, integer, items_of, number
+from .errors import UsageError
 
 #: One reference for each hypothesis, or several such lists.
 References = Union[Sequence[str], Sequence[Sequence[str]]]
@@ -56,7 +57,8 @@ def bleu(hypotheses: Sequence[str], references: References, *, tokenize: str = "
     """Corpus BLEU (Papineni et al. 2002) of detokenized text.
 
     references: one for each hypothesis, or a list of such lists. tokenize: "13a", "intl", "none" or
-    "multi-bleu". smooth_method: "exp", "floor", "add-k" or "none".
+    "multi-bleu". smooth_method: "exp", "floor", "add-k" or "none"; smooth_value: of "floor" and
+    "add-k" only.
     """
     options = _nmt.BleuOptions()
     options.tokenizer = chosen("tokenize", tokenize, TOKENIZERS)
@@ -65,6 +67,9 @@ def bleu(hypotheses: Sequence[str], references: References, *, tokenize: str = "
     options.effective_order = flag("effective_order", effective_order)
     if smooth_value is not None:
         options.smoothing_value = number("smooth_value", smooth_value)
+        if smooth_method not in ("floor", "add-k"):
+            raise UsageError(f"smooth_value={options.smoothing_value:g}; only smooth_method "
+                             f"'floor' and 'add-k' take one, not {smooth_method!r}")
     streams = _streams(references)
     result = _nmt.bleu(as_lines("hypotheses", hypotheses), streams, options)
     return BleuScore("BLEU", result.score, options.signature(len(streams)), list(result.precisions),

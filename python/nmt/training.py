@@ -17,7 +17,8 @@ def train(*, progress: Callable[[_nmt.TrainProgress], bool | None] | None = None
     """Trains a model, or resumes the training in the model directory, as nmt-train does.
 
     options: those of nmt-train with underscores: train_sets=["train.en", "train.de"],
-    model="model", unit="gru", after="10e", ... None leaves the default.
+    model="model", unit="gru", after="10e", ..., except those of the command line (config,
+    dump_config, quiet, log_level, ...). None leaves the default.
 
     progress is called every disp_freq and validation every valid_freq. A callback that returns
     False stops the training: it saves a checkpoint, and the next call with the same options resumes

@@ -45,8 +45,10 @@ class Translator(BatchScoring):
     compute_type: "default" (that of the model), "float32", "bfloat16", "int8" or "tf32".
     inter_threads: batches at a time on the CPU; 0: one per thread.
     intra_threads: threads per batch if inter_threads is set, else in total; 0: all processors.
-    options: any other option of nmt-translate that names no text file, with underscores:
-    beam_size, shortlist, glossary, preserve, max_length, ... They are the defaults of all calls.
+    options: other options of nmt-translate with underscores: beam_size, shortlist, glossary,
+    preserve, max_length, ... They are the defaults of all calls. Exceptions are those that name
+    text files, n_best (a call has num_hypotheses) and those of the command line (config,
+    dump_config, quiet, log_level, ...).
 
     Several threads may call one object, which computes one call at a time.
     """
@@ -56,6 +58,9 @@ class Translator(BatchScoring):
                  inter_threads: int = 0, intra_threads: int = 0, **options: Any) -> None:
         self._settings = loading_settings(device, device_index, compute_type, inter_threads,
                                           intra_threads, options)
+        if self._settings.pop("n-best", "false") != "false":
+            raise UsageError("n_best: not an option of Translator; num_hypotheses of a call is the "
+                             "number of hypotheses to return")
         self._open: Models[_nmt.Translator] | None = Models(load(model, self._settings))
         self._background = Background("nmt-translate")
         self._scoring = Scoring(self._native, {name: value for name, value in self._settings.items()
@@ -211,7 +216,7 @@ class Translator(BatchScoring):
             "beam_size": beam_size,
             "allow_unk": None if disable_unk is None else
                          not flag(f"{call}: disable_unk", disable_unk),
-            "n_best": True if count > 1 else False if "n-best" in self._settings else None,
+            "n_best": True if count > 1 else None,
             "max_length_factor": None if longest < 0 else 0,
             "max_length_offset": None if longest < 0 else longest}))
         models = opened(self._open)

@@ -95,6 +95,10 @@ def test_errors():
         for value in values:
             with pytest.raises(nmt.UsageError, match=f"^{name}=.*; expected "):
                 metric(["a"], ["a"], **{name: value})
+    for method in ("exp", "none"):
+        with pytest.raises(nmt.UsageError, match="^smooth_value=0.5; only smooth_method 'floor' "
+                                                 f"and 'add-k' take one, not '{method}'$"):
+            nmt.bleu(["a"], ["a"], smooth_method=method, smooth_value=0.5)
 
 
 def test_values_of_numpy(texts):

@@ -212,9 +212,12 @@ def test_files(translator, model, corpus, tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert stats.num_examples == (corpus / "test.en").read_bytes().count(b"\n")
     assert stats.total_time_in_ms > 0
-    nmt.Translator(model, n_best=True, beam_size=2).translate_file(corpus / "test.en",
-                                                                   tmp_path / "three")
+    nmt.Translator(model, n_best=False, beam_size=2).translate_file(corpus / "test.en",
+                                                                    tmp_path / "three")
     assert (tmp_path / "three").read_bytes() == (tmp_path / "two").read_bytes()
+    for name in ("n_best", "n-best"):
+        with pytest.raises(nmt.UsageError, match="num_hypotheses of a call"):
+            nmt.Translator(model, **{name: True})
     unsupported = {"target_path": None, "read_batch_size": 0, "with_scores": False,
                    "source_tokenize_fn": None, "target_tokenize_fn": None,
                    "target_detokenize_fn": None, "return_scores": False, "asynchronous": None}

@@ -28,6 +28,9 @@ def test_training_saving_loading(corpus, tmp_path):
     vocabulary.save(tmp_path / "de.spm")
     again = nmt.Vocabulary(tmp_path / "de.spm")
     assert again.encode(lines[0]) == vocabulary.encode(lines[0])
+    for name in ("", "-"):
+        with pytest.raises(nmt.UsageError, match=f"save to '{name}'; expected the name of a file"):
+            vocabulary.save(name)
 
 
 def test_errors(tmp_path, translator):

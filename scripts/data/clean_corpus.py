@@ -13,11 +13,10 @@ five words more; the pair occurred before; a side is in a hold-out file (--hold-
 removed pairs per reason is written to standard error.
 
 The files are streamed; only a hash of 16 bytes per kept pair is stored (about 100 bytes in Python's
-set: 0.5 GB for the 4.5 million pairs of WMT14). Outputs are written atomically. A
-warning tells how many lines had invalid UTF-8. Exit status 3: the files have different numbers of
-lines, or one is in UTF-16."""
+set: 0.5 GB for the 4.5 million pairs of WMT14). Outputs are written atomically. A warning tells how
+many lines had invalid UTF-8. Exit status 3: the files have different numbers of lines, or one is
+compressed or in UTF-16 or UTF-32."""
 import argparse
-import codecs
 import hashlib
 import itertools
 import os
@@ -29,6 +28,16 @@ import unicodedata
 CONTROL = re.compile(
     r"[\u0000-\u0008\u000e-\u001b\u007f-\u0084\u0086-\u009f\u00ad"
     r"\u200b-\u200f\u202a-\u202e\u2060\ufeff\ufffe\uffff]")
+
+#: Regular expressions of the first bytes of files that are not plain UTF-8. The mark of UTF-32
+#: begins with that of UTF-16.
+DECOMPRESS, CONVERT = "decompress it first", "convert it to UTF-8, for example with iconv"
+OTHER_FORMATS = ((rb"\x1f\x8b", "gzip-compressed", DECOMPRESS),
+                 (rb"\x28\xb5\x2f\xfd", "zstd-compressed", DECOMPRESS),
+                 (rb"\xfd7zXZ\0", "xz-compressed", DECOMPRESS),
+                 (rb"BZh[1-9](1AY&SY|\x17\x72\x45\x38\x50\x90)", "bzip2-compressed", DECOMPRESS),
+                 (rb"\xff\xfe\0\0|\0\0\xfe\xff", "UTF-32", CONVERT),
+                 (rb"\xff\xfe|\xfe\xff", "UTF-16", CONVERT))
 
 
 def clean(line):
@@ -58,20 +67,26 @@ def reason_to_drop(source, target, options):
 
 
 class BadText(Exception):
-    """Two files with different numbers of lines, or a file in UTF-16."""
+    """Two files with different numbers of lines, or a file that is compressed or in UTF-16 or
+    UTF-32."""
 
 
-def refuse_utf16(path):
+def refuse_other_formats(path):
     with open(path, "rb") as file:
-        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            raise BadText(f"{path}: UTF-16: convert it to UTF-8, for example with iconv")
+        begin = file.read(10)
+    for mark, name, remedy in OTHER_FORMATS:
+        if re.match(mark, begin, re.DOTALL):
+            raise BadText(f"{path}: {name}: {remedy}")
+
+
+def is_damaged(line):
+    """Whether a line has invalid UTF-8, which clean() removes."""
+    return line.decode("utf-8", errors="ignore").encode() != line
 
 
 def pairs(sources, targets, damaged):
-    """Pairs of lines. damaged[file] counts lines with invalid UTF-8, which clean() removes."""
+    """Pairs of lines. damaged[file] counts damaged lines."""
     for source, target in zip(sources, targets):
-        refuse_utf16(source)
-        refuse_utf16(target)
         with open(source, "rb") as left, open(target, "rb") as right:
             for number, both in enumerate(itertools.zip_longest(left, right), 1):
                 if None in both:
@@ -79,8 +94,7 @@ def pairs(sources, targets, damaged):
                     raise BadText(f"{source} and {target} have different numbers of lines: "
                                   f"{ended} ends before line {number}")
                 for path, line in zip((source, target), both):
-                    if line.decode("utf-8", errors="ignore").encode() != line:
-                        damaged[path] = damaged.get(path, 0) + 1
+                    damaged[path] = damaged.get(path, 0) + is_damaged(line)
                 yield both
 
 
@@ -144,12 +158,17 @@ def main():
             return 2
     counts = dict.fromkeys(["read", "kept", "empty", "copied", "too long", "too short", "ratio",
                             "held out", "seen before"], 0)
-    held_out, seen, damaged = set(), set(), {}
+    held_out, seen, damaged, damaged_held_out = set(), set(), {}, {}
     parts = [part_of(path) for path in (options.out_source, options.out_target)]
     try:
+        for path in [*options.hold_out, *options.sources, *options.targets]:
+            refuse_other_formats(path)
         for path in options.hold_out:
+            damaged_held_out[path] = 0
             with open(path, "rb") as file:
-                held_out.update(digest(clean(line)) for line in file)
+                for line in file:
+                    held_out.add(digest(clean(line)))
+                    damaged_held_out[path] += is_damaged(line)
         held_out.discard(digest(""))
         with open(parts[0], "w", encoding="utf-8",
                   newline="\n") as left, open(parts[1], "w", encoding="utf-8",
@@ -185,10 +204,13 @@ def main():
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
-    for path, lines in damaged.items():
-        print(f"clean_corpus: warning: {path}: {lines:,} lines had invalid UTF-8; these bytes were "
-              "removed (if it is in another encoding, convert it, for example with iconv)",
-              file=sys.stderr)
+    for counted, result in ((damaged_held_out, "its sentences may not be found"),
+                            (damaged, "these bytes were removed")):
+        for path, lines in counted.items():
+            if lines:
+                print(f"clean_corpus: warning: {path}: {lines:,} lines had invalid UTF-8; {result} "
+                      "(if it is in another encoding, convert it, for example with iconv)",
+                      file=sys.stderr)
     print("clean_corpus: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()),
           file=sys.stderr)
     return 0

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Makes texts of two tasks from Debian's package descriptions, which it gets through apt:
 
-    FOLDER/summaries/{train,valid,test}.{long,short}   first paragraph of a description, its
-    synopsis FOLDER/sections/{train,valid,test}.tsv             section, tab, synopsis and
-    first paragraph
+    FOLDER/summaries/{train,valid,test}.{long,short}   first paragraph of a description; synopsis
+    FOLDER/sections/{train,valid,test}.tsv             section, tab, synopsis and first paragraph
 
 One text per line. The name of the source package determines the split, 2 % each for valid and test;
 no paragraph or synopsis of valid or test is in train. Summaries have paragraphs of 15 to 120 words

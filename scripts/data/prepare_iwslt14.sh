@@ -48,7 +48,9 @@ for side in de en; do
 done
 equal_lines test de en
 
-if [ ! -s "$folder/train.en" ] || [ "$newest" -nt "$folder/train.en" ] ||
+if [ ! -s "$folder/train.en" ] || [ ! -s "$folder/train.de" ] ||
+  [ ! -s "$folder/valid.en" ] || [ ! -s "$folder/valid.de" ] ||
+  [ "$newest" -nt "$folder/train.en" ] ||
   [ "$scripts/clean_corpus.py" -nt "$folder/train.en" ]; then
   python3 "$scripts/clean_corpus.py" "$work"/all.{de,en} "$work"/clean.{de,en} \
     --max-words 175 --max-ratio 1.5 --hold-out "$folder"/test.{de,en} || die "cleaning failed"

@@ -68,7 +68,8 @@ done
 for held in "$folder"/newstest2013.{en,de} "$folder"/newstest2014.{en,de}; do
   if [ "$held" -nt "$newest" ]; then newest=$held; fi
 done
-if [ ! -s "$folder/train.de" ] || [ "$newest" -nt "$folder/train.de" ] ||
+if [ ! -s "$folder/train.de" ] || [ ! -s "$folder/train.en" ] ||
+  [ "$newest" -nt "$folder/train.de" ] ||
   [ "$scripts/clean_corpus.py" -nt "$folder/train.de" ]; then
   echo "prepare_wmt14: cleaning"
   python3 "$scripts/clean_corpus.py" "${english:1}" "${german:1}" "$folder"/train.{en,de} \

@@ -53,7 +53,8 @@ done
 for held in "$folder"/newstest2012+2013.{en,fr} "$folder"/newstest2014.{en,fr}; do
   if [ "$held" -nt "$newest" ]; then newest=$held; fi
 done
-if [ ! -s "$folder/train.fr" ] || [ "$newest" -nt "$folder/train.fr" ] ||
+if [ ! -s "$folder/train.fr" ] || [ ! -s "$folder/train.en" ] ||
+  [ "$newest" -nt "$folder/train.fr" ] ||
   [ "$scripts/clean_corpus.py" -nt "$folder/train.fr" ]; then
   echo "$program: cleaning"
   python3 "$scripts/clean_corpus.py" "${english:1}" "${french:1}" "$folder"/train.{en,fr} \

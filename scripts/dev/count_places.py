@@ -69,7 +69,7 @@ void relu_backward(const Cuda& cuda, std::int64_t n, const float* y, const float
 """,
     "src/autograd/relu.cpp": """#include "kernels/relu.h"
 
-#include "autograd/ops.h"
+#include "autograd/ops/plain.h"
 
 namespace nmt::ops {
 
@@ -111,20 +111,23 @@ RELU_CHECK = """void check_relu(Engine& engine) {
 }
 
 """
-RELU_PARITY = """      {"relu_forward",
-       [](Parity& p) {
-         elementwise(p, [&](std::int64_t n) {
-           const auto x = p.floats(n), y = p.floats(n);
-           p.run([&](const auto& on) { relu_forward(on, n, x(on), y(on)); }, 0);
-         });
-       }},
-      {"relu_backward",
-       [](Parity& p) {
-         elementwise(p, [&](std::int64_t n) {
-           const auto y = p.floats(n), dy = p.floats(n), dx = p.floats(n);
-           p.run([&](const auto& on) { relu_backward(on, n, y(on), dy(on), dx(on)); }, 0);
-         });
-       }},
+RELU_PARITY = """void check_relu_forward(Parity& p) {
+  elementwise(p, [&](std::int64_t n) {
+    const auto x = p.floats(n), y = p.floats(n);
+    p.run([&](const auto& on) { relu_forward(on, n, x(on), y(on)); }, 0);
+  });
+}
+
+void check_relu_backward(Parity& p) {
+  elementwise(p, [&](std::int64_t n) {
+    const auto y = p.floats(n), dy = p.floats(n), dx = p.floats(n);
+    p.run([&](const auto& on) { relu_backward(on, n, y(on), dy(on), dx(on)); }, 0);
+  });
+}
+
+"""
+RELU_PARITY_ROWS = """      {"relu_forward", check_relu_forward},
+      {"relu_backward", check_relu_backward},
 """
 
 
@@ -217,14 +220,15 @@ def use_matrix_unit(copy):
 def add_op(copy):
     for name, text in RELU.items():
         copy.create(name, text)
-    copy.edit("src/autograd/ops.h", "Var tanh(Tape& tape, Var x);\n",
+    copy.edit("src/autograd/ops/plain.h", "Var tanh(Tape& tape, Var x);\n",
               "Var relu(Tape& tape, Var x);\n", "after")
     copy.edit("tests/autograd/plain_op_rows.cpp", "void check_tanh(", RELU_CHECK)
     copy.edit("tests/autograd/plain_op_rows.cpp", '      {"tanh", "", check_tanh},\n',
               '      {"relu", "", check_relu},\n')
     copy.edit("tests/cuda/pointwise.cpp", '#include "kernels/pointwise.h"\n',
               '#include "kernels/relu.h"\n', "after")
-    copy.edit("tests/cuda/pointwise.cpp", '      {"tanh_forward"', RELU_PARITY)
+    copy.edit("tests/cuda/pointwise.cpp", "void check_tanh_forward(", RELU_PARITY)
+    copy.edit("tests/cuda/pointwise.cpp", '      {"tanh_forward"', RELU_PARITY_ROWS)
 
 
 def use_op(copy):
@@ -278,7 +282,7 @@ def use_architecture(copy):
 
 
 def add_program(copy):
-    text = (copy.root / "tools/nmt-report.cpp").read_text().replace("nmt-report", "nmt-trial")
+    text = (copy.root / "tools/nmt-score.cpp").read_text().replace("nmt-score", "nmt-trial")
     copy.create("tools/nmt-trial.cpp", text)
 
 

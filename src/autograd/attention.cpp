@@ -1,5 +1,6 @@
 #include "autograd/attention.h"
 
+#include "autograd/ops/linear.h"
 #include "autograd/recurrent/cell.h"
 #include "kernels/attention/quantized_memory.h"
 
@@ -137,19 +138,18 @@ Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory
   add_link_cost(tape, args, memory, out.weights);
   if (Probe* probe = tape.probe()) probe->attention = host_copy(context, *probe, out.weights);
   if (!tape.recording()) return projected();
-  tape.record([&tape, shape, memory, query, out, args, q, flops] {
+  tape.record([&tape, &context, shape, memory, query, out, args, q, flops] {
     if (!out.context->gradient && !memory.guide) return;
-    const Context& at = tape.context();
-    const Region back(at.profile, "attention, back", {2 * flops});
-    Tensor dquery = at.empty(q);
+    const Region back(context.profile, "attention, back", {2 * flops});
+    Tensor dquery = context.empty(q);
     kernels::AttentionGradient g;
     g.dcontext = tape.gradient(*out.context);
     g.dquery = dquery.f32();
     g.dkeys = tape.gradient(*memory.keys);
     g.dmemory = tape.gradient(*memory.values);
     g.dv = shape.v ? shape.v->gradient.f32() : nullptr;
-    dispatch(at, [&](const auto& backend) {
-      const Tensor scratch = at.empty({kernels::attention_scratch(backend, args, q[0])});
+    dispatch(context, [&](const auto& backend) {
+      const Tensor scratch = context.empty({kernels::attention_scratch(backend, args, q[0])});
       g.scratch = scratch.f32();
       kernels::attention_backward(backend, args, q[0], query->value.f32(), out.weights.f32(), g);
     });

@@ -1,6 +1,6 @@
 #include "kernels/label_loss.h"
 
-#include "autograd/ops.h"
+#include "autograd/ops/losses.h"
 
 namespace nmt::ops {
 

@@ -1,6 +1,6 @@
 #include "autograd/packed_weights.h"
 
-#include "autograd/ops.h"
+#include "autograd/ops/linear.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/bf16/gemm_bf16.h"
 #include "kernels/products/gemm.h"

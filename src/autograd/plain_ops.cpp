@@ -1,4 +1,4 @@
-#include "autograd/ops.h"
+#include "autograd/ops/plain.h"
 #include "autograd/packed_weights.h"
 #include "autograd/traffic.h"
 #include "kernels/decoding/step_rows.h"
@@ -165,17 +165,18 @@ Var gate(Tape& tape, kernels::Activation activation, Var g, const Var& x) {
   if (!tape.recording()) return out;
   tape.record([&tape, activation, g, x, out, n] {
     if (!out->gradient) return;
-    const Context& at = tape.context();
-    const Region back(at.profile, "activations and gates, back", traffic(out->value, x ? 5 : 3));
+    const Context& context = tape.context();
+    const Region back(context.profile, "activations and gates, back",
+                      traffic(out->value, x ? 5 : 3));
     kernels::GateGradient gradient{.dy = out->gradient.f32()};
-    const auto place = [&at](Node& node, bool& adds) {
+    const auto place = [&context](Node& node, bool& adds) {
       adds = static_cast<bool>(node.gradient);
-      if (!adds) node.gradient = at.empty(node.value.shape());
+      if (!adds) node.gradient = context.empty(node.value.shape());
       return node.gradient.f32();
     };
     gradient.dgate = place(*g, gradient.adds_gate);
     if (x) gradient.dx = place(*x, gradient.adds_x);
-    dispatch(at, [&](const auto& backend) {
+    dispatch(context, [&](const auto& backend) {
       kernels::gate_backward(backend, activation, n, g->value.f32(), x ? x->value.f32() : nullptr,
                              gradient);
     });

@@ -1,6 +1,6 @@
 #include "kernels/self_attention.h"
 
-#include "autograd/ops.h"
+#include "autograd/ops/attention.h"
 #include "kernels/attention/quantized_self_attention.h"
 #include "kernels/products/gemm_batched.h"
 #include "tensor/copy.h"
@@ -87,32 +87,31 @@ Var self_attention(Tape& tape, const Var& x, std::int64_t heads, const Tensor& l
     });
   }
   if (!tape.recording()) return out;
-  tape.record(
-      [&tape, x, out, weights, lengths, shape, with_lengths, size, three, context_ld, flops] {
-        if (!out->gradient || !x->wants_gradient) return;
-        const Context& at = tape.context();
-        const Region region(at.profile, "self-attention, back", {2 * flops});
-        const kernels::SelfAttention a = with_lengths(shape, lengths);
-        const Products products(a);
-        const Tensor dscores = at.empty(weights.shape());
-        Tensor dx = at.empty(x->value.shape());
-        const float *query = x->value.f32(), *key = query + size, *value = key + size,
-                    *dout = out->gradient.f32();
-        float *dquery = dx.f32(), *dkey = dquery + size, *dvalue = dkey + size;
-        dispatch(at, [&](const auto& backend) {
-          const auto apply = [&](bool transpose, const Tensor& by, const float* from,
-                                 std::int64_t group, std::int64_t ld, float* to) {
-            products.apply(backend, transpose, by.f32(), from, group, ld, to, three, products.ld);
-          };
-          apply(true, weights, dout, size, context_ld, dvalue);
-          products.scores(backend, dout, size, context_ld, value, dscores.f32());
-          kernels::self_attention_softmax_backward(backend, a, weights.f32(), dscores.f32());
-          apply(false, dscores, key, three, products.ld, dquery);
-          apply(true, dscores, query, three, products.ld, dkey);
-        });
-        out->gradient = {};
-        tape.accumulate(*x, std::move(dx));
-      });
+  tape.record([&tape, &context, x, out, weights, lengths, shape, with_lengths, size, three,
+               context_ld, flops] {
+    if (!out->gradient || !x->wants_gradient) return;
+    const Region region(context.profile, "self-attention, back", {2 * flops});
+    const kernels::SelfAttention a = with_lengths(shape, lengths);
+    const Products products(a);
+    const Tensor dscores = context.empty(weights.shape());
+    Tensor dx = context.empty(x->value.shape());
+    const float *query = x->value.f32(), *key = query + size, *value = key + size,
+                *dout = out->gradient.f32();
+    float *dquery = dx.f32(), *dkey = dquery + size, *dvalue = dkey + size;
+    dispatch(context, [&](const auto& backend) {
+      const auto apply = [&](bool transpose, const Tensor& by, const float* from,
+                             std::int64_t group, std::int64_t ld, float* to) {
+        products.apply(backend, transpose, by.f32(), from, group, ld, to, three, products.ld);
+      };
+      apply(true, weights, dout, size, context_ld, dvalue);
+      products.scores(backend, dout, size, context_ld, value, dscores.f32());
+      kernels::self_attention_softmax_backward(backend, a, weights.f32(), dscores.f32());
+      apply(false, dscores, key, three, products.ld, dquery);
+      apply(true, dscores, query, three, products.ld, dkey);
+    });
+    out->gradient = {};
+    tape.accumulate(*x, std::move(dx));
+  });
   return out;
 }
 

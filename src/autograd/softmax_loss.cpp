@@ -1,6 +1,6 @@
 #include "kernels/softmax_loss.h"
 
-#include "autograd/ops.h"
+#include "autograd/ops/losses.h"
 #include "autograd/packed_weights.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"

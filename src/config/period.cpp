@@ -6,6 +6,16 @@
 #include <cmath>
 
 namespace nmt {
+namespace {
+
+// Multiples of the period in the progress. Rounding may leave the quotient of fractions of an epoch
+// just below a whole number: 0.3 / 0.1 < 3.
+double multiples(const Period& period, const Progress& progress) {
+  constexpr double tolerance = 1e-12;
+  return std::floor(period.measure(progress) / period.count * (1 + tolerance));
+}
+
+}  // namespace
 
 double Period::measure(const Progress& progress) const {
   switch (unit) {
@@ -75,8 +85,7 @@ std::vector<Period> parse_periods(std::string_view text, std::string_view option
 }
 
 bool is_due(const Period& period, const Progress& before, const Progress& after) {
-  return period && std::floor(period.measure(after) / period.count) >
-                       std::floor(period.measure(before) / period.count);
+  return period && multiples(period, after) > multiples(period, before);
 }
 
 bool is_reached(const Period& period, const Progress& progress) {

@@ -40,8 +40,8 @@ std::string absolute_periods(std::string_view text, const Progress& done, std::s
 /// Parses a comma-separated list: "10e,100Ku". Empty for "".
 std::vector<Period> parse_periods(std::string_view text, std::string_view option);
 
-/// Whether a multiple of the period lies in (before, after], so that it is time to display,
-/// validate or save.
+/// Whether a multiple of the period lies in (before, after], up to rounding, so that it is time to
+/// display, validate or save.
 bool is_due(const Period& period, const Progress& before, const Progress& after);
 /// Whether the progress has reached the period.
 bool is_reached(const Period& period, const Progress& progress);

@@ -65,7 +65,7 @@ std::int64_t longest_common_subsequence(const Tokens& a, const Tokens& b) {
   return lengths.back();
 }
 
-// Row: precision, recall and F1 of the sentence in units of 2^-40, and 1.
+// Row: precision, recall and F1 of the sentence in units of 2^-32, and 1.
 class RougeMetric : public Metric {
  public:
   explicit RougeMetric(RougeType type) : type_(type) {}

@@ -33,6 +33,13 @@ std::vector<Sentences> clean(const std::vector<Sentences>& streams) {
   return result;
 }
 
+void check(const BleuOptions& options) {
+  if (options.smoothing_value >= 0 && options.smoothing != BleuSmoothing::floor &&
+      options.smoothing != BleuSmoothing::add_k)
+    fail(ExitStatus::usage, "BLEU: smoothing_value {}: only floor and add-k take one, not {}",
+         options.smoothing_value, name_of(options.smoothing));
+}
+
 void check(const ChrfOptions& options) {
   if (options.character_order < 1 || options.word_order < 0 ||
       options.character_order > chrf_orders || options.word_order > chrf_orders ||
@@ -66,6 +73,7 @@ std::vector<PairedResult> compare(const Metric& metric, const std::vector<Senten
 
 BleuScore bleu(const Sentences& hypotheses, const std::vector<Sentences>& references,
                const BleuOptions& options) {
+  check(options);
   const std::vector<Sentences> streams = clean(references);
   const Sentences lines = clean(hypotheses);
   for (const Sentences& stream : streams)
@@ -98,6 +106,7 @@ std::string signature(const TerOptions& options, int references) {
   return ter_signature(options, references);
 }
 std::string signature(const BleuOptions& options, int references) {
+  check(options);
   return bleu_signature(options, references);
 }
 std::string signature(const ChrfOptions& options, int references) {
@@ -109,6 +118,7 @@ std::vector<PairedResult> compare_bleu(const std::vector<Sentences>& systems,
                                        const std::vector<Sentences>& references,
                                        const BleuOptions& options, SignificanceTest test,
                                        int samples, std::uint64_t seed) {
+  check(options);
   return compare(*bleu_metric(options), systems, references, test, samples, seed);
 }
 std::vector<PairedResult> compare_chrf(const std::vector<Sentences>& systems,

@@ -2,6 +2,7 @@
 
 #include "config/fields.h"
 #include "model/architecture.h"
+#include "model/directory/from_settings.h"
 #include "model/directory/model_directory.h"
 #include "model/directory/stored_weights.h"
 #include "model/inventory.h"
@@ -29,8 +30,10 @@ ModelInfo model_info(const std::string& path) {
   info.dec_depth = spec.dec_depth;
   info.source_vocabulary = directory.source_size();
   info.target_vocabulary = directory.target_size();
-  Model model(spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
-  const Inventory inventory = take_inventory(model);
+  const Inventory inventory = from_settings(directory.path(), [&] {
+    Model model(spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
+    return take_inventory(model);
+  });
   info.parameters = inventory.parameters();
   for (const Inventory::Part& part : inventory.parts)
     info.parts.push_back({part.name, part.parameters});

@@ -134,8 +134,8 @@ void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& 
       if (value.name == name)
         fail(ExitStatus::usage, "{}: set as a member and in settings too; set it once", name);
     std::vector<std::string> words = split(text);
-    const bool list = words.size() > 1 && is_list(settings, name);
-    if (!list) words = {text};
+    if (words.empty() || !is_list(settings, name)) words = {text};
+    const bool list = words.size() > 1;
     given.push_back({std::move(name), std::move(words), list});
   }
   std::string yaml;

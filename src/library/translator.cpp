@@ -4,6 +4,7 @@
 #include "library/lines.h"
 #include "library/options.h"
 #include "library/translator_impl.h"
+#include "search/beam/shortlist.h"
 #include "search/stream.h"
 
 #include <algorithm>
@@ -12,6 +13,12 @@
 
 namespace nmt {
 namespace {
+
+// Standard input and output are those of the program that uses the library.
+void expect_file(const char* what, const std::string& path) {
+  if (path.empty() || path == "-")
+    fail(ExitStatus::usage, "{} '{}'; expected the name of a file", what, path);
+}
 
 app::TranslateSpec spec_of(const std::vector<std::string>& models,
                            const TranslatorOptions& options) {
@@ -22,6 +29,9 @@ app::TranslateSpec spec_of(const std::vector<std::string>& models,
   library::read(library::members(options), library::members(TranslatorOptions{}), options.settings,
                 settings);
   spec.attention = options.attention;
+  if (!spec.text_rules.glossary.empty()) expect_file("glossary:", spec.text_rules.glossary);
+  if (const auto shortlist = ShortlistOptions::parse(spec.search.shortlist))
+    expect_file("shortlist:", shortlist->path);
   return spec;
 }
 
@@ -47,15 +57,9 @@ std::string absolute(const std::string& path) {
 app::JobInputs absolute_inputs(const app::TranslateSpec& spec) {
   app::JobInputs inputs = app::inputs_of(spec);
   for (std::string& file : inputs.files)
-    if (!file.empty() && file != "-") file = absolute(file);
+    if (!file.empty()) file = absolute(file);
   for (std::string& model : inputs.models) model = absolute(model);
   return inputs;
-}
-
-// Standard input and output are those of the program that uses the library.
-void expect_file(const char* what, const std::string& path) {
-  if (path.empty() || path == "-")
-    fail(ExitStatus::usage, "translate_file: {} '{}'; expected the name of a file", what, path);
 }
 
 }  // namespace
@@ -171,8 +175,8 @@ std::int64_t Translator::translate(const ReadLine& read, const WriteTranslation&
 
 std::int64_t Translator::translate_file(const std::string& input, const std::string& output,
                                         const ShouldStop& stop) {
-  expect_file("input", input);
-  expect_file("output", output);
+  expect_file("translate_file: input", input);
+  expect_file("translate_file: output", output);
   app::LineInput lines(input, {});
   app::JobInputs inputs = impl_->inputs;
   inputs.files.push_back(input);

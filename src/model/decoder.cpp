@@ -1,5 +1,7 @@
 #include "model/decoder.h"
 
+#include "autograd/ops/linear.h"
+#include "autograd/ops/plain.h"
 #include "kernels/pointwise.h"
 #include "model/block/block_decoder.h"
 #include "model/check.h"

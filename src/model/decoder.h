@@ -1,5 +1,7 @@
 #pragma once
 
+#include "autograd/ops/attention.h"
+#include "autograd/ops/recurrent.h"
 #include "model/encoder.h"
 #include "nn/recurrent/conditional_layer.h"
 #include "nn/recurrent/recurrent_layer.h"

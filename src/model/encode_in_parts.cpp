@@ -1,3 +1,5 @@
+#include "autograd/ops/attention.h"
+#include "autograd/ops/plain.h"
 #include "kernels/attention/quantized_memory.h"
 #include "kernels/pointwise.h"
 #include "model/model_impl.h"

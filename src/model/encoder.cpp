@@ -1,5 +1,7 @@
 #include "model/encoder.h"
 
+#include "autograd/ops/linear.h"
+#include "autograd/ops/plain.h"
 #include "model/block/block_encoder.h"
 #include "nn/unit_registry.h"
 #include "tensor/branches.h"

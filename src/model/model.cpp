@@ -1,5 +1,10 @@
 #include "model/model.h"
 
+#include "autograd/ops/attention.h"
+#include "autograd/ops/linear.h"
+#include "autograd/ops/losses.h"
+#include "autograd/ops/plain.h"
+#include "autograd/ops/recurrent.h"
 #include "data/alignment/batch_links.h"
 #include "data/round_shape.h"
 #include "kernels/pointwise.h"

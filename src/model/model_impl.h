@@ -1,5 +1,7 @@
 #pragma once
 
+#include "autograd/ops/attention.h"
+#include "autograd/ops/plain.h"
 #include "data/alignment/batch_links.h"
 #include "model/decoder.h"
 #include "model/encoder.h"

@@ -1,5 +1,7 @@
 #include "nn/cross_attention.h"
 
+#include "autograd/ops/linear.h"
+
 namespace nmt {
 
 using Init = Builder::Init;

@@ -1,5 +1,8 @@
 #include "nn/feed_forward.h"
 
+#include "autograd/ops/linear.h"
+#include "autograd/ops/plain.h"
+
 namespace nmt {
 
 using Init = Builder::Init;

@@ -1,5 +1,8 @@
 #include "nn/self_attention.h"
 
+#include "autograd/ops/attention.h"
+#include "autograd/ops/linear.h"
+
 namespace nmt {
 
 using Init = Builder::Init;

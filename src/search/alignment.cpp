@@ -3,8 +3,35 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace nmt {
+namespace {
+
+// The groups that have a piece, ascending: far fewer than groups.count where a line is cropped or
+// normalization removes its words.
+std::vector<int> groups_with_pieces(const PieceGroups& groups) {
+  std::vector<int> present;
+  for (const int group : groups.of_piece)
+    if (group >= 0) present.push_back(group);
+  std::sort(present.begin(), present.end());
+  present.erase(std::unique(present.begin(), present.end()), present.end());
+  return present;
+}
+
+// The index in `present` of the group of each piece; 0 for a piece without a group.
+std::vector<std::size_t> positions_of(const PieceGroups& groups, std::span<const int> present) {
+  std::vector<std::size_t> positions;
+  positions.reserve(groups.of_piece.size());
+  for (const int group : groups.of_piece)
+    positions.push_back(
+        group < 0 ? 0
+                  : static_cast<std::size_t>(
+                        std::lower_bound(present.begin(), present.end(), group) - present.begin()));
+  return positions;
+}
+
+}  // namespace
 
 PieceGroups groups_of_line(AlignmentKind kind, const Vocabulary& vocabulary, std::string_view line,
                            std::span<const std::int32_t> ids, bool in_pieces) {
@@ -29,27 +56,22 @@ std::vector<AlignmentPoint> hard_alignment(std::span<const float> attention, int
       "attention with {} values over {} source steps is too small for {} source and {} target "
       "pieces",
       attention.size(), source_steps, columns, rows);
-  // Groups behind the last one that has a piece are those of a crop.
-  const auto groups_with_pieces = [](const PieceGroups& groups) {
-    int count = 0;
-    for (const int group : groups.of_piece) count = std::max(count, group + 1);
-    return count;
-  };
-  const int source_count = groups_with_pieces(source), target_count = groups_with_pieces(target);
-  std::vector<bool> has_pieces(static_cast<std::size_t>(target_count));
-  for (const int group : target.of_piece)
-    if (group >= 0) has_pieces[static_cast<std::size_t>(group)] = true;
-  std::vector<double> pooled(static_cast<std::size_t>(source_count) * target_count, 0.0);
+  const std::vector<int> source_groups = groups_with_pieces(source),
+                         target_groups = groups_with_pieces(target);
+  if (source_groups.empty()) return {};
+  const std::vector<std::size_t> source_columns = positions_of(source, source_groups),
+                                 target_rows = positions_of(target, target_groups);
+  const std::size_t width = source_groups.size();
+  std::vector<double> pooled(width * target_groups.size(), 0.0);
   for (std::size_t t = 0; t < rows; ++t)
     for (std::size_t s = 0; s < columns; ++s)
       if (target.of_piece[t] >= 0 && source.of_piece[s] >= 0)
-        pooled[static_cast<std::size_t>(target.of_piece[t]) * source_count + source.of_piece[s]] +=
-            attention[t * source_steps + s];
+        pooled[target_rows[t] * width + source_columns[s]] += attention[t * source_steps + s];
   std::vector<AlignmentPoint> points;
-  for (int j = 0; j < target_count && source_count > 0; ++j) {
-    if (!has_pieces[static_cast<std::size_t>(j)]) continue;
-    const auto row = pooled.begin() + static_cast<std::ptrdiff_t>(j) * source_count;
-    points.push_back({static_cast<int>(std::max_element(row, row + source_count) - row), j});
+  for (std::size_t j = 0; j < target_groups.size(); ++j) {
+    const auto row = pooled.begin() + static_cast<std::ptrdiff_t>(j * width);
+    const auto best = std::max_element(row, row + static_cast<std::ptrdiff_t>(width)) - row;
+    points.push_back({source_groups[static_cast<std::size_t>(best)], target_groups[j]});
   }
   std::sort(points.begin(), points.end(), [](const AlignmentPoint& a, const AlignmentPoint& b) {
     return a.source != b.source ? a.source < b.source : a.target < b.target;

@@ -22,8 +22,9 @@ PieceGroups groups_of_source(AlignmentKind kind, const Vocabulary& vocabulary,
                              std::string_view line, const SourceIds& source, bool in_pieces);
 
 /// Links every target group, up to the last that has a piece, to the source group with the largest
-/// attention, summed over the pieces of both; ties go to the first. attention [T,S] may have
-/// additional rows and columns (</s>), which are ignored. Sorted by source, then target position.
+/// attention, summed over the pieces of both; ties go to the first. Groups without pieces get no
+/// link and need no memory. attention [T,S] may have additional rows and columns (</s>), which are
+/// ignored. Sorted by source, then target position.
 std::vector<AlignmentPoint> hard_alignment(std::span<const float> attention, int source_steps,
                                            const PieceGroups& source, const PieceGroups& target);
 

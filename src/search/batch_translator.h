@@ -106,6 +106,7 @@ class BatchTranslator : public LineTranslator {
   std::size_t window() const override { return options_.batching.window(); }
   const BatchTranslatorOptions& options() const override { return options_; }
   const Statistics& statistics() const { return statistics_; }
+  const SourceEncoder& encoder() const { return encoder_; }
 
  private:
   using Ids = std::vector<std::int32_t>;

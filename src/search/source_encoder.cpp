@@ -22,6 +22,26 @@ MeasuredSentence SourceEncoder::measure(const std::string& line) const {
   return {std::move(ids), length};
 }
 
+std::span<const std::string> SourceEncoder::last_sentences(
+    std::span<const std::string> context) const {
+  return context.last(std::min(context.size(), static_cast<std::size_t>(context_sentences_)));
+}
+
+// As join_context().
+std::span<const std::string> SourceEncoder::used_context(std::span<const std::string> context,
+                                                         std::size_t tokens) const {
+  if (tokens == 0 || tokens >= max_length_) return {};
+  const std::span<const std::string> sentences = last_sentences(context);
+  std::size_t room = max_length_ - tokens, first = sentences.size();
+  for (; first > 0; --first) {
+    const std::size_t size = measure(sentences[first - 1]).first.size();
+    if (size == 0) continue;
+    if (size + 1 > room) break;
+    room -= size + 1;
+  }
+  return sentences.subspan(first);
+}
+
 EncodedSource SourceEncoder::encode(const std::string& line,
                                     std::span<const std::string> context) const {
   EncodedSource encoded;
@@ -50,9 +70,7 @@ std::vector<EncodedSource> SourceEncoder::encode(std::span<const std::string> li
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
           std::span<const std::string> context;
           if (context_sentences_ > 0) context = contexts[i];
-          encoded[i] = encode(
-              lines[i],
-              context.last(std::min(context.size(), static_cast<std::size_t>(context_sentences_))));
+          encoded[i] = encode(lines[i], last_sentences(context));
         }
       });
   return encoded;

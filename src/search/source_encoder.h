@@ -34,8 +34,15 @@ class SourceEncoder {
                                     std::span<const ContextSentences> contexts,
                                     ThreadPool& pool) const;
 
+  /// The sentences at the end of `context` that encode() uses with a line of `tokens` ids; none
+  /// without ids. A line with more ids uses as many or fewer.
+  std::span<const std::string> used_context(std::span<const std::string> context,
+                                            std::size_t tokens) const;
+
  private:
   EncodedSource encode(const std::string& line, std::span<const std::string> context) const;
+  /// The last N sentences.
+  std::span<const std::string> last_sentences(std::span<const std::string> context) const;
   MeasuredSentence measure(const std::string& line) const;
 
   const Vocabulary& vocabulary_;

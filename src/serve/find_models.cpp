@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <optional>
 
+#include <fmt/ranges.h>
+
 namespace nmt::serve {
 namespace {
 
@@ -81,8 +83,9 @@ std::vector<ModelEntry> find_models(const std::vector<std::string>& words,
   }
   if (entries.empty())
     fail(ExitStatus::usage,
-         "models: none; expected en-de=DIRECTORY, or a folder of model directories named en-de, "
-         "de-en, ...");
+         "models: none{}; expected en-de=DIRECTORY, or a folder of model directories named en-de, "
+         "de-en, ...",
+         words.empty() ? "" : fmt::format(" in {}", fmt::join(words, ", ")));
   return entries;
 }
 

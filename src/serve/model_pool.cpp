@@ -183,8 +183,9 @@ void ModelPool::unload_idle() {
   if (options_.unload_after.count() == 0) return;
   const Clock::time_point now = Clock::now();
   std::vector<int> idle;
-  for (const auto& [model, entry] : loaded_)
-    if (now - entry->last_use >= options_.unload_after) idle.push_back(model);
+  for (const auto& [model, entry] : loaded_)  // a batch that runs holds its entry
+    if (entry.use_count() == 1 && now - entry->last_use >= options_.unload_after)
+      idle.push_back(model);
   for (const int model : idle) {
     retire(model);
     for (const ModelEntry& entry : map_->entries())

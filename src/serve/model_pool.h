@@ -24,7 +24,7 @@ struct ModelPoolOptions {
   std::vector<std::string> models;          ///< as serve::find_models()
   std::vector<std::string> glossaries;      ///< "en-de=FILE"
   app::TranslateSpec translate;             ///< of each model, but for the model and the glossary
-  std::chrono::seconds unload_after{0};     ///< without requests; 0: never
+  std::chrono::seconds unload_after{0};     ///< without batches; 0: never
   std::chrono::seconds reload_interval{5};  ///< between checks for changed models; 0: none
 };
 

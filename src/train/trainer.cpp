@@ -1,7 +1,6 @@
 #include "train/trainer.h"
 
 #include "core/log.h"
-#include "tensor/copy.h"
 #include "train/best_value.h"
 #include "train/parallel/shared.h"
 #include "train/stop_rules.h"
@@ -42,6 +41,7 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
                                                  parts.model.context())
                 : nullptr),
       optimizer_(spec, parts.model.parameters(), parts.model.context()),
+      tensors_(parts.model, optimizer_),
       accumulator_(
           parts.model, optimizer_.loss_sums(),
           [this] {
@@ -118,10 +118,10 @@ ExitStatus Trainer::run() {
       std::exchange(history_, -1));  // not before: a training that is over keeps its last figures
   if (parts_.communicator.size() > 1) {
     Arena host;
-    Checkpoint whole = checkpoint(host);
-    download_checkpoint(whole);
+    Checkpoint whole = tensors_.allocate(host, state_.progress.updates);
+    tensors_.download(whole);
     broadcast(parts_.communicator, whole);
-    upload_checkpoint(whole);
+    tensors_.upload(whole);
   }
   if (state_.progress.updates == 0) dry_run();
   if (saved_update_ < 0) save("start", false);
@@ -155,8 +155,7 @@ ExitStatus Trainer::run() {
     if (is_due(display_every_, before, state_.progress) && state_.shown.updates > 0) {
       parts_.reporter.display(figures());
       state_.shown = {};
-      interval_seconds_ = 0;
-      interval_source_ = interval_target_ = 0;
+      interval_ = {};
     }
     // Due too is one that a stop interrupted, if the training has gone back to that checkpoint.
     if (parts_.validator &&
@@ -168,22 +167,13 @@ ExitStatus Trainer::run() {
   }
 }
 
-// What all ranks do next. A request to stop that any of them got counts for all; what ends or cools
-// down by the clock does so by rank 0's. `over`: whether this rank finds a stop rule that holds.
-Trainer::Decision Trainer::agree_on_all_ranks(bool over) {
+// What all ranks do next. `over`: whether this rank finds a stop rule that holds.
+Decision Trainer::agree_on_all_ranks(bool over) {
   const ExitStatus signal = parts_.stop.pending();
-  done_ = schedule_.cools_down() ? share_done(spec_, after_, state_, seconds()) : 0;
-  Communicator& ranks = parts_.communicator;
-  if (ranks.size() == 1) return {signal, over};
-  double votes[] = {signal == ExitStatus::terminated ? 1.0 : 0.0,
-                    signal == ExitStatus::interrupted ? 1.0 : 0.0,
-                    over && ranks.rank() == 0 ? 1.0 : 0.0, ranks.rank() == 0 ? done_ : 0.0};
-  ranks.all_reduce_sum(votes, std::size(votes));
-  done_ = votes[3];
-  return {votes[0] > 0   ? ExitStatus::terminated
-          : votes[1] > 0 ? ExitStatus::interrupted
-                         : ExitStatus::ok,
-          votes[2] > 0};
+  const double done = schedule_.cools_down() ? share_done(spec_, after_, state_, seconds()) : 0;
+  const Decision decision = agree(parts_.communicator, {signal, over, done});
+  done_ = decision.done;
+  return decision;
 }
 
 // Work that makes an arena of its own. Where the device is full, memory of the training's arena
@@ -208,7 +198,8 @@ void Trainer::dry_run() {
     optimizer_.clear();
   }
   try {
-    if (parts_.validator) retry_after_trim([&] { parts_.validator->dry_run(copy_weights()); });
+    if (parts_.validator)
+      retry_after_trim([&] { parts_.validator->dry_run(tensors_.copy_weights()); });
   } catch (const Interrupted&) {
     return;  // run() sees the request too
   }
@@ -224,30 +215,20 @@ TrainPass Trainer::pass(std::int64_t number) const {
           static_cast<float>(spec_.guided_alignment_weight)};
 }
 
-// Gradients and counts of all ranks' shares. With them goes whether a rank has cut a batch for
-// memory.
-Trainer::Counts Trainer::sum_over_ranks(Counts counts) {
-  Communicator& ranks = parts_.communicator;
-  if (ranks.size() > 1) {
+// Gradients and counts of all ranks' shares.
+UpdateCounts Trainer::sum_over_ranks(UpdateCounts counts) {
+  if (parts_.communicator.size() > 1) {
     sums_->finish();
-    const auto n = static_cast<std::size_t>(ranks.size()),
-               me = static_cast<std::size_t>(ranks.rank());
-    constexpr std::size_t counted = 3;
-    std::vector<double> values(counted + n);
-    values[0] = static_cast<double>(counts.target), values[1] = static_cast<double>(counts.source);
-    values[2] = static_cast<double>(counts.sentences);
-    values[counted + me] = std::exchange(was_split_, false) ? 1 : 0;
-    ranks.all_reduce_sum(values.data(), std::ssize(values));
-    for (std::size_t r = 1; r < n; ++r)
-      if (values[counted + r] > 0)
+    const SummedCounts all = sum(parts_.communicator, counts, std::exchange(was_split_, false));
+    for (const int rank : all.split)
+      if (rank > 0)  // rank 0 has reported its own
         parts_.reporter.event("memory", state_.progress,
-                              fmt::format("out of memory in a batch at rank {}: it is split", r),
+                              fmt::format("out of memory in a batch at rank {}: it is split", rank),
                               true);
-    counts = {static_cast<std::int64_t>(values[0]), static_cast<std::int64_t>(values[1]),
-              static_cast<std::int64_t>(values[2])};
+    counts = all.counts;
   }
-  interval_source_ += counts.source;
-  interval_target_ += counts.target;
+  interval_.source += counts.source;
+  interval_.target += counts.target;
   return counts;
 }
 
@@ -256,7 +237,7 @@ void Trainer::update() {
   parts_.heartbeat.activity(fmt::format("computing update {}", state_.progress.updates + 1),
                             state_.progress.updates == 0);
   std::vector<Accumulator::Piece> batches;
-  Counts counts;
+  UpdateCounts counts;
   for (int i = 0; i < spec_.optimizer_delay; ++i) {
     const Batch& batch = parts_.source.next();
     batches.push_back({batch, pass(state_.batches++)});
@@ -280,7 +261,7 @@ void Trainer::update() {
     parts_.communicator.all_reduce_sum(losses, std::size(losses));
     result.cross_entropy = losses[0], result.smoothed = losses[1], result.alignment = losses[2];
   }
-  interval_seconds_ += since(start);
+  interval_.seconds += since(start);
   if (!result.applied) {
     ++state_.bad_updates;
     parts_.reporter.event(
@@ -314,7 +295,7 @@ void Trainer::validate(bool counts) {
   ValidationResult result;
   try {
     result = retry_after_trim(
-        [&] { return parts_.validator->validate(copy_weights(), state_.progress); });
+        [&] { return parts_.validator->validate(tensors_.copy_weights(), state_.progress); });
   } catch (const Interrupted&) {
     state_.validation_due = counts;
     return;
@@ -341,26 +322,15 @@ void Trainer::begin_average() {
                                     grouped(state_.progress.updates)));
 }
 
-CopyWeights Trainer::copy_weights() {
-  return [this](ParameterSet& into) {
-    optimizer_.for_each_published([&](const std::string& name, Tensor& tensor) {
-      Parameter* copy = into.find(name);
-      NMT_CHECK(copy && copy->shape == tensor.shape(),
-                "a model for validation has no {} of shape {}", name, tensor.shape().text());
-      copy_floats(parts_.model.context(), tensor.elements(), tensor.f32(), copy->value.f32());
-    });
-  };
-}
-
 Figures Trainer::figures() const {
   Figures f;
   f.progress = state_.progress;
   f.seconds = seconds();
   f.seconds_left =
       seconds_left(spec_, after_, {at_start_, since(parts_.started)}, state_.progress, f.seconds);
-  if (interval_seconds_ > 0) {
-    f.source_speed = static_cast<double>(interval_source_) / interval_seconds_;
-    f.target_speed = static_cast<double>(interval_target_) / interval_seconds_;
+  if (interval_.seconds > 0) {
+    f.source_speed = static_cast<double>(interval_.source) / interval_.seconds;
+    f.target_speed = static_cast<double>(interval_.target) / interval_.seconds;
   }
   const double tokens = static_cast<double>(std::max<std::int64_t>(state_.shown.tokens, 1));
   f.loss = state_.shown.smoothed / tokens;

@@ -3,11 +3,13 @@
 #include "data/text_identity.h"
 #include "model/trainable.h"
 #include "train/batch_source.h"
-#include "train/checkpoint_store.h"
+#include "train/checkpoints/checkpoint_store.h"
+#include "train/checkpoints/checkpoint_tensors.h"
 #include "train/heartbeat.h"
 #include "train/optimization/accumulator.h"
 #include "train/optimization/optimizer.h"
 #include "train/optimization/schedule.h"
+#include "train/parallel/agreement.h"
 #include "train/parallel/communicator.h"
 #include "train/parallel/gradient_sums.h"
 #include "train/reporter.h"
@@ -16,7 +18,6 @@
 #include "train/validator.h"
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,15 +80,8 @@ class Trainer {
   void dry_run();
   TrainPass pass(std::int64_t number) const;
   void update();
-  struct Counts {  // of an update
-    std::int64_t target = 0, source = 0, sentences = 0;
-  };
-  Counts sum_over_ranks(Counts own);
+  UpdateCounts sum_over_ranks(UpdateCounts own);
   bool is_saved_state_final();
-  struct Decision {
-    ExitStatus stop;  // the request to stop; ok: none
-    bool over;        // whether a stop rule holds
-  };
   Decision agree_on_all_ranks(bool over);
   void validate(bool counts);
   void begin_average();
@@ -98,12 +92,6 @@ class Trainer {
   void recover(double norm);
   Figures figures() const;
   double seconds() const;
-  Checkpoint checkpoint(Arena& host, bool with_batches = true);
-  void exchange(Checkpoint& checkpoint,
-                const std::function<void(Tensor& host, Tensor& trained)>& copy);
-  void download_checkpoint(Checkpoint& checkpoint);  // from the device
-  void upload_checkpoint(Checkpoint& checkpoint);    // to the device
-  CopyWeights copy_weights();
   template <class Work>
   auto retry_after_trim(const Work& work);
 
@@ -114,6 +102,7 @@ class Trainer {
   Schedule schedule_;
   std::unique_ptr<GradientSums> sums_;  // on several ranks
   Optimizer optimizer_;
+  CheckpointTensors tensors_;
   Accumulator accumulator_;
   std::vector<Period> after_;
   Period display_every_, save_every_, validate_every_;
@@ -121,12 +110,16 @@ class Trainer {
   TrainingState state_;
   std::int64_t history_ = -1;  // log position to rewind to when resuming
 
-  Progress at_start_;            // progress at the start of this run, for the speed
-  double seconds_before_ = 0;    // wall time of previous runs
-  double rate_ = 0;              // of the last update
-  double done_ = 0;              // share of the training that is over, for the cool-down
-  double interval_seconds_ = 0;  // computing time since the last display
-  std::int64_t interval_source_ = 0, interval_target_ = 0;
+  struct Interval {
+    double seconds = 0;                   // computing time
+    std::int64_t source = 0, target = 0;  // tokens
+  };
+  Interval interval_;  // since the last display
+
+  Progress at_start_;                   // progress at the start of this run, for the speed
+  double seconds_before_ = 0;           // wall time of previous runs
+  double rate_ = 0;                     // of the last update
+  double done_ = 0;                     // share of the training that is over, for the cool-down
   std::int64_t saved_update_ = -1;      // last update saved
   std::int64_t saved_validation_ = -1;  // last update validated, as saved
   bool saved_state_is_final_ = true;    // whether a stop rule holds for the state as saved

@@ -1,12 +1,10 @@
 #include "core/error.h"
-#include "tensor/copy.h"
 #include "train/best_value.h"
 #include "train/parallel/shared.h"
 #include "train/stop_rules.h"
 #include "train/trainer.h"
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -20,58 +18,15 @@ constexpr int max_recoveries = 2;       // to one checkpoint, before an older on
 
 }  // namespace
 
-// `with_batches`: with the tensors that the next batch depends on.
-Checkpoint Trainer::checkpoint(Arena& host, bool with_batches) {
-  Checkpoint checkpoint;
-  checkpoint.update = state_.progress.updates;
-  const auto into = [&](std::vector<NamedTensor>& list) {
-    return [&](const std::string& name, Tensor& tensor) {
-      list.push_back({name, tensor.in_host_memory() ? tensor : Tensor(host, tensor.shape())});
-    };
-  };
-  optimizer_.for_each_published(into(checkpoint.weights));
-  optimizer_.for_each_state(into(checkpoint.state));
-  if (with_batches) parts_.model.for_each_state(into(checkpoint.state));
-  return checkpoint;
-}
-
-// The host's tensors of a checkpoint and those trained, side by side; nothing where they are the
-// same.
-void Trainer::exchange(Checkpoint& checkpoint,
-                       const std::function<void(Tensor& host, Tensor& trained)>& copy) {
-  if (parts_.model.context().backend->host_memory) return;
-  std::size_t weight = 0, state = 0;
-  optimizer_.for_each_published([&](const std::string&, Tensor& tensor) {
-    copy(checkpoint.weights[weight++].tensor, tensor);
-  });
-  const auto exchange_state = [&](const std::string&, Tensor& tensor) {
-    if (state < checkpoint.state.size()) copy(checkpoint.state[state++].tensor, tensor);
-  };
-  optimizer_.for_each_state(exchange_state);
-  parts_.model.for_each_state(exchange_state);
-}
-
-void Trainer::download_checkpoint(Checkpoint& checkpoint) {
-  exchange(checkpoint,
-           [&](Tensor& host, Tensor& trained) { download(parts_.model.context(), trained, host); });
-}
-
-void Trainer::upload_checkpoint(Checkpoint& checkpoint) {
-  exchange(checkpoint, [&](Tensor& host, Tensor& trained) {
-    upload(parts_.model.context(),
-           std::span<const float>(host.f32(), static_cast<std::size_t>(host.elements())), trained);
-  });
-}
-
 void Trainer::save(const std::string& reason, bool best) {
   const double start = seconds();
   parts_.heartbeat.activity("saving");
   Arena host;
-  Checkpoint whole = checkpoint(host);
-  download_checkpoint(whole);
+  Checkpoint whole = tensors_.allocate(host, state_.progress.updates);
+  tensors_.download(whole);
   if (parts_.communicator.size() > 1) {
     keep_together(parts_.communicator, parts_.model, whole);
-    upload_checkpoint(whole);
+    tensors_.upload(whole);
   }
   state_.optimizer_steps = optimizer_.steps();
   state_.position = parts_.source.position();
@@ -103,9 +58,10 @@ void Trainer::load() {
   loaded.update_text_hash(parts_.text);
   Arena host;
   // Another corpus begins anew, perhaps with batches of another shape.
-  Checkpoint whole = checkpoint(host, loaded.batching_hash == parts_.batching_hash);
+  Checkpoint whole = tensors_.allocate(host, state_.progress.updates,
+                                       loaded.batching_hash == parts_.batching_hash);
   parts_.store.load(whole);
-  upload_checkpoint(whole);
+  tensors_.upload(whole);
   optimizer_.set_steps(loaded.optimizer_steps);
   optimizer_.average_from(loaded.average_from);
   optimizer_.clear();
@@ -175,8 +131,7 @@ void Trainer::recover(double norm) {
                   discarded ? fmt::format("discarding checkpoint {} and ", newest) : "",
                   grouped(state_.progress.updates)),
       true);
-  interval_seconds_ = 0;
-  interval_source_ = interval_target_ = 0;
+  interval_ = {};
 }
 
 // For the checkpoint that this run goes on from: what validations before it do not decide. A

@@ -23,7 +23,7 @@ namespace {
 using kernels::LibraryKinds;
 using Answers = std::vector<bool>;
 
-TEST(ProductChoice, is_measured_once_for_each_key) {
+TEST(ProductChoice, IsMeasuredOnceForEachKey) {
   const std::string folder = testing::TempDir() + "nmt_choice_" + std::to_string(::getpid()),
                     path = folder + "/nmt/products.json";
   std::filesystem::remove_all(folder);
@@ -66,7 +66,7 @@ std::function<double()> side(double base, const std::function<bool(int)>& distur
   };
 }
 
-TEST(ProductChoice, a_comparison_withstands_disturbed_calls_and_drift) {
+TEST(ProductChoice, AComparisonWithstandsDisturbedCallsAndDrift) {
   const auto never = [](int) { return false; };
   const auto often = [](int call) { return call % 3 == 1; };
   const auto late = [](int call) { return call > 7; };
@@ -82,7 +82,7 @@ TEST(ProductChoice, a_comparison_withstands_disturbed_calls_and_drift) {
       }
 }
 
-TEST(ProductChoice, a_comparison_alternates_who_is_first) {
+TEST(ProductChoice, AComparisonAlternatesWhoIsFirst) {
   // The second call of each pair is 10 % faster, whichever side it is.
   int call = 0;
   const auto timed = [&] { return call++ % 2 == 0 ? 1.0 : 0.9; };
@@ -92,7 +92,7 @@ TEST(ProductChoice, a_comparison_alternates_who_is_first) {
   EXPECT_EQ(order.substr(0, 10), "cpcppccppc");
 }
 
-TEST(ProductChoice, onednn_takes_all_products_that_it_can) {
+TEST(ProductChoice, OnednnTakesAllProductsThatItCan) {
   std::string why;
   const kernels::ProductMethod* const library = kernels::ProductMethod::one_dnn(&why);
   if (!library) GTEST_SKIP() << why;
@@ -107,7 +107,7 @@ TEST(ProductChoice, onednn_takes_all_products_that_it_can) {
   library->use_for(kernels::zen4_kinds);
 }
 
-TEST(ProductChoice, three_numbers_in_bfloat16_need_amx_and_float32) {
+TEST(ProductChoice, ThreeNumbersInBfloat16NeedAmxAndFloat32) {
   ComputeSpec spec;
   spec.cpu_threads = 1;
   spec.products = ProductChoice::bfloat16x3;
@@ -131,7 +131,7 @@ TEST(ProductChoice, three_numbers_in_bfloat16_need_amx_and_float32) {
   }
 }
 
-TEST(ProductChoice, decides_which_products_the_library_computes) {
+TEST(ProductChoice, DecidesWhichProductsTheLibraryComputes) {
   std::string why;
   const kernels::ProductMethod* const library = kernels::ProductMethod::one_dnn(&why);
   if (!library) GTEST_SKIP() << why;
@@ -168,7 +168,7 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-TEST(ProductChoice, the_precision_of_this_processor_is_stored) {
+TEST(ProductChoice, ThePrecisionOfThisProcessorIsStored) {
   const std::string folder = testing::TempDir() + "nmt_precision_" + std::to_string(::getpid()),
                     path = folder + "/nmt/products.json";
   std::filesystem::remove_all(folder);
@@ -190,14 +190,14 @@ TEST(ProductChoice, the_precision_of_this_processor_is_stored) {
 }
 
 // The second call would measure again: two measurements may differ.
-TEST(ProductChoice, the_processor_decides_where_nothing_can_be_stored) {
+TEST(ProductChoice, TheProcessorDecidesWhereNothingCanBeStored) {
   const Variable cache("XDG_CACHE_HOME", "/proc/nowhere");
   ThreadPool pool(1);
   EXPECT_EQ(bfloat16_is_faster({&pool}), kernels::fast_bf16_products() != nullptr);
   EXPECT_EQ(bfloat16x3_is_faster({&pool}), kernels::ProductMethod::bfloat16x3() != nullptr);
 }
 
-TEST(ProductChoice, a_stored_choice_is_for_the_features_of_a_processor) {
+TEST(ProductChoice, AStoredChoiceIsForTheFeaturesOfAProcessor) {
   EXPECT_EQ(product_features("fpu avx2 fma sse4_2 avx512f avx512_bf16 amx_tile amx_bf16 avx"),
             "avx2 fma avx512f avx512_bf16 amx_tile amx_bf16");
   EXPECT_EQ(product_features(""), "");
@@ -215,7 +215,7 @@ TEST(ProductChoice, a_stored_choice_is_for_the_features_of_a_processor) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(ProductChoice, the_log_says_why_a_precision_was_chosen) {
+TEST(ProductChoice, TheLogSaysWhyAPrecisionWasChosen) {
   const std::string folder = testing::TempDir() + "nmt_reason_" + std::to_string(::getpid());
   const Variable cache("XDG_CACHE_HOME", folder);
   ComputeSpec spec;

@@ -1,5 +1,6 @@
 #include "app/train/validation.h"
 
+#include "core/error.h"
 #include "core/files/file.h"
 #include "model/model.h"
 #include "text/vocabulary/train_vocabulary.h"
@@ -149,6 +150,27 @@ TEST(TranslationValidator, TellsOnceThatTheCrossEntropyReadsTheBeginningOfLongSi
             "cross-entropy of validations is that of the first 1000\n");
   EXPECT_EQ(told(ValidMetric::cross_entropy, "we see it"), "");
   EXPECT_EQ(told(ValidMetric::bleu, line).find("cross-entropy"), std::string::npos);
+}
+
+TEST(TranslationValidator, ADevelopmentSetWithoutTextIsNamed) {
+  const Vocabulary vocabulary = small_vocabulary();
+  const DevelopmentSet set{.sources = {"a lamp", ""},
+                           .references = {"", "a lamp"},
+                           .contexts = {},
+                           .source_file = "dev.en",
+                           .reference_file = "dev.de"};
+  ComputeSpec threads = float32_compute();
+  threads.cpu_threads = 1;
+  Compute compute(threads);
+  try {
+    const TranslationValidator validator(small_model(), {ValidMetric::bleu}, 0, SearchSpec{},
+                                         vocabulary, vocabulary, set, compute);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::data);
+    EXPECT_STREQ(error.what(),
+                 "dev.en and dev.de: the development set has no pair with text on both sides");
+  }
 }
 
 TEST(TranslationValidator, TriesTheSentenceThatIsLongestWithItsContext) {

@@ -15,7 +15,7 @@ ComputeSpec spec_of(int threads, int workers) {
   return spec;
 }
 
-TEST(Workers, share_the_threads_among_few_batches) {
+TEST(Workers, ShareTheThreadsAmongFewBatches) {
   Compute compute(spec_of(9, 0));
   int made = 0;
   const Workers workers(compute, [&](const Context&) {
@@ -37,7 +37,7 @@ TEST(Workers, share_the_threads_among_few_batches) {
   EXPECT_EQ(made, 9 + 2 + 4) << "they are made once";
 }
 
-TEST(Workers, of_an_option_keep_their_threads) {
+TEST(Workers, OfAnOptionKeepTheirThreads) {
   Compute compute(spec_of(1, 8));
   const Workers workers(compute, [](const Context&) { return std::shared_ptr<StepScorer>(); });
   EXPECT_EQ(workers.crew().size(), 8);

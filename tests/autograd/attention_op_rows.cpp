@@ -1,5 +1,6 @@
 // Rows of the op table: attention, and the conditional layer for every unit.
 
+#include "autograd/ops/conditional.h"
 #include "tests/autograd/op_rows.h"
 #include "tests/autograd/recurrent_cells.h"
 

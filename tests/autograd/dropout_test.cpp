@@ -1,4 +1,4 @@
-#include "autograd/ops.h"
+#include "autograd/ops/plain.h"
 #include "tests/support/engine.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+#include "autograd/ops/recurrent.h"
 #include "tests/support/cells.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ using test::CellParameters;
 using test::make;
 
 // Where h follows from c, an initial state is c alone and its gradient is that of both.
-TEST(Recurrence, an_initial_state_is_completed) {
+TEST(Recurrence, AnInitialStateIsCompleted) {
   int completed = 0;
   for (const kernels::Unit& unit : kernels::units()) {
     if (unit.initial_states() == unit.states) continue;
@@ -50,7 +51,7 @@ TEST(Recurrence, an_initial_state_is_completed) {
 }
 
 // Without an initial state, a layer starts from the state vectors that the unit states.
-TEST(Recurrence, starts_from_the_states_of_the_unit) {
+TEST(Recurrence, StartsFromTheStatesOfTheUnit) {
   int others = 0;
   for (const kernels::Unit& unit : kernels::units()) {
     const std::int64_t h = 5, batch = 2, steps = 3;

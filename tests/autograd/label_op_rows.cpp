@@ -1,6 +1,6 @@
 // Rows of the op table: losses of labels. The reference of the CRF enumerates all labelings.
 
-#include "autograd/ops.h"
+#include "autograd/ops/losses.h"
 #include "kernels/softmax_loss.h"
 #include "tests/autograd/op_rows.h"
 #include "tests/support/gradient_check.h"

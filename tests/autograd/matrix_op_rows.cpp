@@ -2,7 +2,7 @@
 // in double, whose equations and gradients tests/kernels/matrix_state_unit_test.cpp checks: these
 // rows check the op's operands, masks and directions, and the float kernels.
 
-#include "autograd/ops.h"
+#include "autograd/ops/recurrent.h"
 #include "kernels/recurrent/matrix_scan.h"
 #include "tests/autograd/op_rows.h"
 #include "tests/support/gradient_check.h"

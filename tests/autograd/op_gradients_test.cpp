@@ -1,8 +1,9 @@
-// Every op of autograd/ops.h: values and gradients against references in double.
+// Every op of autograd/ops: values and gradients against references in double.
 
 #include "tests/autograd/op_rows.h"
 #include "tests/support/gradient_check.h"
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
@@ -25,7 +26,7 @@ constexpr bool measures_resolution = true;
 // A gradient that is wrong by this share must be seen on some of the shapes.
 constexpr double smallest_fault = 1e-3;
 
-// Functions of ops.h that have no gradient.
+// Functions of autograd/ops that have no gradient.
 const std::set<std::string> without_gradient = {
     "send_symbols",   "freeze",      "freeze_blocks",         "freeze_for_zeros",
     "remember",       "logits",      "select_packed_columns", "turns",
@@ -44,7 +45,7 @@ std::vector<OpRow> all_rows() {
 
 class OpGradients : public testing::TestWithParam<OpRow> {};
 
-TEST_P(OpGradients, agree_with_differences_in_double) {
+TEST_P(OpGradients, AgreeWithDifferencesInDouble) {
   test::GradientCheck::resolution().clear();
   for (int n = 0; n < shapes_of_each; ++n) {
     SCOPED_TRACE("shapes number " + std::to_string(n));
@@ -64,17 +65,20 @@ INSTANTIATE_TEST_SUITE_P(Table, OpGradients, testing::ValuesIn(all_rows()), [](c
 });
 
 TEST(OpTable, HasEveryOp) {
-  std::ifstream file(NMT_SOURCE_DIR "/src/autograd/ops.h");
   const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   std::set<std::string> declared, checked = without_gradient;
   // Declarations start in the first column: a type, a space, a name, a parenthesis.
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t end = line.find('(');
-    if (end == std::string::npos || end == 0 || letters.find(line[0]) == std::string::npos)
-      continue;
-    const std::size_t before = line.find_last_not_of(letters, end - 1);
-    if (before == std::string::npos || line[before] != ' ' || before + 1 == end) continue;
-    declared.insert(line.substr(before + 1, end - before - 1));
+  for (const auto& header :
+       std::filesystem::directory_iterator(NMT_SOURCE_DIR "/src/autograd/ops")) {
+    std::ifstream file(header.path());
+    for (std::string line; std::getline(file, line);) {
+      const std::size_t end = line.find('(');
+      if (end == std::string::npos || end == 0 || letters.find(line[0]) == std::string::npos)
+        continue;
+      const std::size_t before = line.find_last_not_of(letters, end - 1);
+      if (before == std::string::npos || line[before] != ' ' || before + 1 == end) continue;
+      declared.insert(line.substr(before + 1, end - before - 1));
+    }
   }
   EXPECT_GT(declared.size(), 15u);
   checked.insert(on_a_device.begin(), on_a_device.end());

@@ -1,6 +1,6 @@
 #pragma once
 
-// The table of ops: one row for each op of autograd/ops.h and variant of it, with the check of its
+// The table of ops: one row for each op of autograd/ops and variant of it, with the check of its
 // values and gradients on random shapes (tests/support/gradient_check.h).
 
 #include "tests/support/engine.h"
@@ -13,7 +13,7 @@
 namespace nmt::test {
 
 struct OpRow {
-  std::string op;       ///< as autograd/ops.h names it
+  std::string op;       ///< as autograd/ops names it
   std::string variant;  ///< letters, digits and _
   std::function<void(Engine&)> check;
 };

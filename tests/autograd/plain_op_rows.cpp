@@ -1,6 +1,8 @@
 // Rows of the op table: linear layers, rows and columns, normalization, point-wise ops, loss.
 
-#include "autograd/ops.h"
+#include "autograd/ops/linear.h"
+#include "autograd/ops/losses.h"
+#include "autograd/ops/plain.h"
 #include "kernels/softmax_loss.h"
 #include "tests/autograd/op_rows.h"
 #include "tests/support/gradient_check.h"

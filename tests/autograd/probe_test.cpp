@@ -1,3 +1,4 @@
+#include "autograd/ops/conditional.h"
 #include "tests/support/cells.h"
 
 #include <gtest/gtest.h>
@@ -215,7 +216,7 @@ void check_unit(const kernels::Unit& unit) {
   check_conditional<U>(unit);
 }
 
-TEST(Probe, a_watched_pass_leaves_the_gates_of_every_step) {
+TEST(Probe, AWatchedPassLeavesTheGatesOfEveryStep) {
   std::size_t line = 0;
 #define NMT_UNIT(the_name, the_variant, ...) check_unit<__VA_ARGS__>(kernels::units()[line++]);
 #include "units/units.def"

@@ -1,5 +1,6 @@
 // Rows of the op table: recurrence and transition, for every unit.
 
+#include "autograd/ops/recurrent.h"
 #include "tests/autograd/op_rows.h"
 #include "tests/autograd/recurrent_cells.h"
 

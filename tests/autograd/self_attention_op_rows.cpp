@@ -1,6 +1,6 @@
 // Rows of the op table: self-attention and rotary positions.
 
-#include "autograd/ops.h"
+#include "autograd/ops/attention.h"
 #include "tests/autograd/op_rows.h"
 #include "tests/support/gradient_check.h"
 

@@ -1,6 +1,7 @@
 #include "autograd/tape.h"
 
-#include "autograd/ops.h"
+#include "autograd/ops/linear.h"
+#include "autograd/ops/plain.h"
 #include "tests/support/engine.h"
 
 #include <gtest/gtest.h>

@@ -21,7 +21,7 @@
 namespace nmt {
 
 // The known-answer vectors of the Random123 distribution (kat_vectors, philox4x32 10).
-TEST(Philox, known_answers) {
+TEST(Philox, KnownAnswers) {
   EXPECT_EQ(philox(0, 0, 0),
             (std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox(~0ull, ~0ull, ~0ull),
@@ -30,14 +30,14 @@ TEST(Philox, known_answers) {
             (std::array<std::uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Rng, resumes_from_position) {
+TEST(Rng, ResumesFromPosition) {
   Rng a(7, 3);
   for (int i = 0; i < 11; ++i) a();
   Rng b(a.seed(), a.stream(), a.position());
   for (int i = 0; i < 11; ++i) EXPECT_EQ(a(), b());
 }
 
-TEST(Rng, moments) {
+TEST(Rng, Moments) {
   Rng rng(1);
   double sum = 0, squares = 0, uniform = 0;
   const int n = 100000;
@@ -55,7 +55,7 @@ TEST(Rng, moments) {
   for (const int count : counts) EXPECT_NEAR(count, n / 10, 500);
 }
 
-TEST(Error, message_is_one_line) {
+TEST(Error, MessageIsOneLine) {
   EXPECT_EQ(one_line("a\tb\r\nc\x1b[31m\x7f\u00fc"), "a b  c?[31m?\u00fc");
   try {
     fail(ExitStatus::data, "{}: damaged", "two\nlines");
@@ -65,14 +65,14 @@ TEST(Error, message_is_one_line) {
   }
 }
 
-TEST(NumberText, groups_and_counts) {
+TEST(NumberText, GroupsAndCounts) {
   EXPECT_EQ(grouped(-1234567), "-1,234,567");
   EXPECT_EQ(counted(0, "line"), "0 lines");
   EXPECT_EQ(counted(1, "line"), "1 line");
   EXPECT_EQ(counted(1234, "line"), "1,234 lines");
 }
 
-TEST(ThreadPool, covers_every_index_once) {
+TEST(ThreadPool, CoversEveryIndexOnce) {
   for (const int threads : {1, 2, 3, 8}) {
     ThreadPool pool(threads);
     for (const int n : {0, 1, 7, 64, 1000}) {
@@ -90,7 +90,7 @@ TEST(ThreadPool, covers_every_index_once) {
 
 // More threads than processors: most parts are claimed by the caller, some by their worker. None
 // may run twice or be skipped.
-TEST(ThreadPool, runs_every_part_of_every_call_once) {
+TEST(ThreadPool, RunsEveryPartOfEveryCallOnce) {
   constexpr int threads = 8, calls = 3000;
   ThreadPool pool(threads);
   std::vector<std::array<int, 16>> done(threads);  // each in a cache line of its own
@@ -103,7 +103,7 @@ TEST(ThreadPool, runs_every_part_of_every_call_once) {
 }
 
 // The process may map 200 MB more, which fits the stacks of only some of the 1000 threads.
-TEST(ThreadPool, error_names_number_of_started_threads) {
+TEST(ThreadPool, ErrorNamesNumberOfStartedThreads) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need the address space";
 #endif
@@ -123,7 +123,7 @@ TEST(ThreadPool, error_names_number_of_started_threads) {
   EXPECT_EXIT(start(), testing::ExitedWithCode(1), "cannot start 1000 threads, only [0-9]+: ");
 }
 
-TEST(ThreadPool, runs_repeatedly_and_rethrows_exceptions) {
+TEST(ThreadPool, RunsRepeatedlyAndRethrowsExceptions) {
   ThreadPool pool(3);
   std::atomic<int> calls{0};
   for (int i = 0; i < 2000; ++i) pool.run([&](int) { ++calls; });

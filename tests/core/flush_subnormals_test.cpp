@@ -22,7 +22,7 @@ bool reads_zero() {
   return subnormal * large == 0.0f;
 }
 
-TEST(FlushSubnormals, counts_them_as_zero_while_it_exists) {
+TEST(FlushSubnormals, CountsThemAsZeroWhileItExists) {
   EXPECT_NE(half_of_smallest(), 0.0f);
   {
     const FlushSubnormals outer;
@@ -59,7 +59,7 @@ bool others_flush(ThreadPool& pool) {
   return flushed > 0;
 }
 
-TEST(FlushSubnormals, threads_of_a_pool_do_as_their_caller) {
+TEST(FlushSubnormals, ThreadsOfAPoolDoAsTheirCaller) {
   ThreadPool pool(3);
   EXPECT_FALSE(others_flush(pool));
   {

@@ -12,7 +12,7 @@ namespace nmt {
 namespace {
 
 // Under the thread sanitizer, two overlapping tasks of one worker are a race on its counter.
-TEST(TaskQueue, every_task_runs_once_and_those_of_a_worker_one_after_the_other) {
+TEST(TaskQueue, EveryTaskRunsOnceAndThoseOfAWorkerOneAfterTheOther) {
   ThreadPool pool(3);
   for (const std::size_t tasks :
        {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{50}}) {
@@ -34,7 +34,7 @@ TEST(TaskQueue, every_task_runs_once_and_those_of_a_worker_one_after_the_other) 
   }
 }
 
-TEST(TaskQueue, tasks_without_memory_are_put_off) {
+TEST(TaskQueue, TasksWithoutMemoryArePutOff) {
   ThreadPool pool(2);
   std::atomic<int> done{0};
   const auto left = run_tasks(pool, 20, [&](int, std::size_t i) {
@@ -45,7 +45,7 @@ TEST(TaskQueue, tasks_without_memory_are_put_off) {
   EXPECT_EQ(done, 17);
 }
 
-TEST(TaskQueue, an_error_ends_the_run) {
+TEST(TaskQueue, AnErrorEndsTheRun) {
   ThreadPool pool(2);
   std::atomic<std::size_t> begun{0};
   EXPECT_THROW(run_tasks(pool, 1000000,

@@ -35,17 +35,17 @@ std::string compare_values(const std::string& name, const Guarded<char>& host,
   std::memcpy(cuda.data(), device.data(), device.size());
   const double scale = root_mean_square(cpu);
   std::size_t worst = 0;
-  double most = 0;
+  double max_difference = 0;
   for (std::size_t i = 0; i < cpu.size(); ++i)
-    if (const double d = difference(cpu[i], cuda[i], scale); d > most) {
-      most = d;
+    if (const double d = difference(cpu[i], cuda[i], scale); d > max_difference) {
+      max_difference = d;
       worst = i;
     }
-  if (most <= tolerance) return "";
+  if (max_difference <= tolerance) return "";
   return fmt::format(
       "{}: element {} of {} is {} on the CPU and {} on CUDA: a relative error of {:.2g}, {:.2g} is "
       "allowed",
-      name, worst, cpu.size(), cpu[worst], cuda[worst], most, tolerance);
+      name, worst, cpu.size(), cpu[worst], cuda[worst], max_difference, tolerance);
 }
 
 }  // namespace
@@ -101,10 +101,10 @@ Both<float> Parity::floats(std::int64_t n, float mean) {
   return values(x, true);
 }
 
-Both<std::int32_t> Parity::integers(std::int64_t n, std::int32_t below, std::int32_t least) {
+Both<std::int32_t> Parity::integers(std::int64_t n, std::int32_t below, std::int32_t min) {
   std::vector<std::int32_t> x(static_cast<std::size_t>(n));
   for (std::int32_t& v : x)
-    v = least + static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(below - least)));
+    v = min + static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(below - min)));
   return integers(x);
 }
 

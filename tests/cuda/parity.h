@@ -3,7 +3,7 @@
 // One case of the parity table: buffers on the CPU and on the CUDA device, a kernel called on both,
 // and a comparison of all buffers afterwards, including those that the kernel only reads.
 //
-//   void add_bias_parity(Parity& p) {
+//   void check_add_bias(Parity& p) {
 //     for (std::int64_t width : odd_sizes) {
 //       p.sizes("width {}", width);
 //       const auto x = p.floats(7 * width), bias = p.floats(width), y = p.floats(7 * width);
@@ -82,8 +82,8 @@ class Parity {
   }
   /// Floats uniform in [mean-1, mean+1), different at every call.
   Both<float> floats(std::int64_t n, float mean = 0.0f);
-  /// Integers uniform in [0, below), or those given.
-  Both<std::int32_t> integers(std::int64_t n, std::int32_t below, std::int32_t least = 0);
+  /// Integers uniform in [min, below), or the given ones.
+  Both<std::int32_t> integers(std::int64_t n, std::int32_t below, std::int32_t min = 0);
   Both<std::int32_t> integers(const std::vector<std::int32_t>& values);
   template <class T>
   Both<T> values(const std::vector<T>& values, bool is_float) {

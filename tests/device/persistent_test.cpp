@@ -2,7 +2,7 @@
 
 #include "kernels/recurrent/persistent.h"
 
-#include "autograd/ops.h"
+#include "autograd/ops/recurrent.h"
 #include "tensor/copy.h"
 #include "tests/device/machine.h"
 

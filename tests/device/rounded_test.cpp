@@ -1,6 +1,7 @@
 // Inputs of several products that are rounded once: the same bits as separate ops and passes.
 
-#include "autograd/ops.h"
+#include "autograd/ops/linear.h"
+#include "autograd/ops/recurrent.h"
 #include "tensor/copy.h"
 #include "tests/device/machine.h"
 #include "train/optimization/optimizer.h"

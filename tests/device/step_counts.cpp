@@ -138,10 +138,10 @@ Counts count_search(const StepSpec& spec) {
               found[0].hypotheses[0].ids.size());
     return counted.dry.work();
   };
-  constexpr int least = 8;
-  search(least + searched_steps);  // allocates the memory
-  const Counts shorter = search(least);
-  Counts counts = search(least + searched_steps);
+  constexpr int min_steps = 8;
+  search(min_steps + searched_steps);  // allocates the memory
+  const Counts shorter = search(min_steps);
+  Counts counts = search(min_steps + searched_steps);
   for (const auto& [name, work] : shorter) {
     emulator::Work& rest = counts[name];
     rest.calls -= work.calls;

@@ -60,12 +60,12 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDa
   tensor->strides.assign(strides, strides + rank);
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int most,
+cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int max_dims,
                                          cudnnDataType_t* type, int* rank, int dims[],
                                          int strides[]) {
   *type = CUDNN_DATA_FLOAT;
   *rank = static_cast<int>(tensor->dims.size());
-  for (std::size_t i = 0; i < tensor->dims.size() && i < static_cast<std::size_t>(most); ++i) {
+  for (std::size_t i = 0; i < tensor->dims.size() && i < static_cast<std::size_t>(max_dims); ++i) {
     dims[i] = tensor->dims[i];
     strides[i] = tensor->strides[i];
   }

@@ -35,14 +35,14 @@ std::size_t stack_offset(int number) {
   return static_cast<std::size_t>(number) * 192 % 4096;
 }
 
-dim3 place(std::uint32_t number, const dim3& extent) {
+dim3 coordinates(std::uint32_t number, const dim3& extent) {
   return {number % extent.x, number / extent.x % extent.y, number / extent.x / extent.y};
 }
 
 }  // namespace
 
 std::string name_of_thread(int number) {
-  const dim3 t = place(static_cast<std::uint32_t>(number), blockDim);
+  const dim3 t = coordinates(static_cast<std::uint32_t>(number), blockDim);
   return fmt::format("thread ({},{},{}) of block ({},{},{})", t.x, t.y, t.z, blockIdx.x, blockIdx.y,
                      blockIdx.z);
 }
@@ -94,7 +94,7 @@ void enter(context::transfer_t from) {
 void resume(int number) {
   Thread& thread = run_.block->threads[static_cast<std::size_t>(number)];
   run_.current = &thread;
-  threadIdx = place(static_cast<std::uint32_t>(number), blockDim);
+  threadIdx = coordinates(static_cast<std::uint32_t>(number), blockDim);
   running.thread = static_cast<std::uint32_t>(number);
   running.block_epoch = run_.block->epoch;
   running.warp_epoch = thread.warp_epoch;
@@ -240,7 +240,7 @@ void enter_block(Block& block) {
   running.seen = block.seen.empty() ? nullptr : &block.seen;
   running.met = block.met;
   running.set = block.set;
-  blockIdx = place(block.number, gridDim);
+  blockIdx = coordinates(block.number, gridDim);
   if (is_dry()) select_dry_block(block.sample);
 }
 

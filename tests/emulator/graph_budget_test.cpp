@@ -13,25 +13,25 @@ namespace {
 
 using Key = GraphBudget::Key;
 
-// A key of work that makes one call, as Graphs treats it.
+// A key of work that makes one call, as GraphCache treats the key.
 struct Replays {
   GraphBudget budget;
-  std::int64_t most;
+  std::int64_t max_graphs;
   std::map<std::int64_t, Key> keys;
   std::set<const Key*> seen;
   std::int64_t replayed = 0, captured = 0;
 
-  explicit Replays(std::int64_t graphs) : most(graphs) {}
+  explicit Replays(std::int64_t graphs) : max_graphs(graphs) {}
 
   void use(std::int64_t name) {
     Key& key = keys[name];
-    budget.use(key);
+    budget.count_use(key);
     if (key.has_graph()) {
       ++replayed;
       return;
     }
     if (seen.insert(&key).second ||
-        !budget.admits(key, 1, most, [this](Key& other) { budget.remove(other); }))
+        !budget.admits(key, 1, max_graphs, [this](Key& other) { budget.remove(other); }))
       return;
     ++captured;
     budget.add(key, 1);
@@ -63,7 +63,7 @@ TEST(GraphBudget, LargeGraphsNeedSeveralPlaces) {
   GraphBudget budget;
   Key rare, small, often, large;
   const auto use = [&](Key& key, int times) {
-    for (int i = 0; i < times; ++i) budget.use(key);
+    for (int i = 0; i < times; ++i) budget.count_use(key);
   };
   use(rare, 2);
   use(small, 3);
@@ -97,16 +97,16 @@ TEST(GraphBudget, LargeGraphsNeedSeveralPlaces) {
 TEST(GraphBudget, KeysOfThePastMakePlace) {
   GraphBudget budget;
   Key past, present;
-  for (int i = 0; i < 6; ++i) budget.use(past);
+  for (int i = 0; i < 6; ++i) budget.count_use(past);
   budget.add(past, 1);
-  for (int i = 0; i < 4; ++i) budget.use(present);
+  for (int i = 0; i < 4; ++i) budget.count_use(present);
   const auto ignore = [](Key&) {};
   EXPECT_FALSE(budget.admits(present, 1, 1, ignore));
   Key other;
-  for (std::int64_t i = 10; i < GraphBudget::uses_to_halve; ++i) budget.use(other);
-  budget.use(present);  // 4 / 2 + 1 uses, as many as 6 / 2
+  for (std::int64_t i = 10; i < GraphBudget::uses_to_halve; ++i) budget.count_use(other);
+  budget.count_use(present);  // 4 / 2 + 1 uses, as many as 6 / 2
   EXPECT_FALSE(budget.admits(present, 1, 1, ignore));
-  budget.use(present);
+  budget.count_use(present);
   EXPECT_TRUE(budget.admits(present, 1, 1, ignore));
 }
 

@@ -28,21 +28,21 @@ class EmulatedKernels : public WithCudaDevice {
 };
 
 TEST(Divisor, DividesAllNumbersBelow2To31) {
-  constexpr std::uint32_t most = 0x7FFFFFFFu;
+  constexpr std::uint32_t max_value = 0x7FFFFFFFu;
   std::vector<std::uint32_t> divisors(4097);
   std::iota(divisors.begin(), divisors.end(), 1u);
   for (int shift = 12; shift < 31; ++shift)
     for (const std::uint32_t step : {0u, 1u, 2u, 12345u})
       for (const std::uint32_t d : {(1u << shift) + step, (2u << shift) - 1 - step})
-        if (d <= most) divisors.push_back(d);
+        if (d <= max_value) divisors.push_back(d);
   for (const std::uint32_t d : divisors) {
     const cuda::Divisor divisor(d);
     // Around multiples of the divisor, where an error shows first, up to the largest number.
-    const std::uint32_t stride = std::max(1u, most / d / 64);
-    for (std::int64_t times = 0; times * d <= most; times += stride) {
-      const std::int64_t multiple = times * d, opposite = most - times;
+    const std::uint32_t stride = std::max(1u, max_value / d / 64);
+    for (std::int64_t times = 0; times * d <= max_value; times += stride) {
+      const std::int64_t multiple = times * d, opposite = max_value - times;
       for (const std::int64_t n : {multiple - 1, multiple, multiple + 1, opposite})
-        if (n >= 0 && n <= most) {
+        if (n >= 0 && n <= max_value) {
           ASSERT_EQ(divisor.quotient(static_cast<std::uint32_t>(n)), n / d) << n << " / " << d;
         }
     }

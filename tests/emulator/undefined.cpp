@@ -15,15 +15,15 @@
 namespace nmt::emulator {
 namespace {
 
-/// Begins what the compiler says of the place.
-struct Place {
+/// The first member of the data that the compiler passes to the handlers.
+struct Location {
   const char* file;
   std::uint32_t line, column;
 };
 
-void undefined(const void* place, const char* what) {
-  const auto& at = *static_cast<const Place*>(place);
-  const std::string message = fmt::format("{} at {}:{}", what, at.file, at.line);
+void undefined(const void* data, const char* what) {
+  const auto& location = *static_cast<const Location*>(data);
+  const std::string message = fmt::format("{} at {}:{}", what, location.file, location.line);
   if (running.in_kernel) abort_launch(fmt::format("{}: {}", thread_name(), message));
   fmt::print(stderr, "emulator: host code: {}\n", message);
   std::abort();
@@ -35,17 +35,17 @@ void undefined(const void* place, const char* what) {
 using nmt::emulator::undefined;
 
 extern "C" {
-void __ubsan_handle_type_mismatch_v1(void* place, void*) {
-  undefined(place, "an access at an address that is not a multiple of its type's alignment");
+void __ubsan_handle_type_mismatch_v1(void* data, void*) {
+  undefined(data, "an access at an address that is not a multiple of its type's alignment");
 }
-void __ubsan_handle_out_of_bounds(void* place, void*) {
-  undefined(place, "an index that its array does not have");
+void __ubsan_handle_out_of_bounds(void* data, void*) {
+  undefined(data, "an index that its array does not have");
 }
-void __ubsan_handle_shift_out_of_bounds(void* place, void*, void*) {
-  undefined(place, "a shift by a negative number or by too many bits");
+void __ubsan_handle_shift_out_of_bounds(void* data, void*, void*) {
+  undefined(data, "a shift by a negative number or by too many bits");
 }
-void __ubsan_handle_divrem_overflow(void* place, void*, void*) {
-  undefined(place, "a division by zero");
+void __ubsan_handle_divrem_overflow(void* data, void*, void*) {
+  undefined(data, "a division by zero");
 }
 }
 

@@ -22,7 +22,7 @@ BleuSmoothing smoothing(const std::string& name) {
 }
 
 // The expected values are those of sacreBLEU 2 on these lines.
-TEST(Bleu, equals_sacrebleu) {
+TEST(Bleu, EqualsSacrebleu) {
   struct Row {
     const char* tokenizer;
     bool lowercase;
@@ -53,7 +53,7 @@ TEST(Bleu, equals_sacrebleu) {
   }
 }
 
-TEST(Chrf, equals_sacrebleu) {
+TEST(Chrf, EqualsSacrebleu) {
   struct Row {
     bool lowercase;
     int word_order;
@@ -76,7 +76,7 @@ TEST(Chrf, equals_sacrebleu) {
   }
 }
 
-TEST(Bleu, several_references_and_short_lines) {
+TEST(Bleu, SeveralReferencesAndShortLines) {
   EXPECT_EQ(corpus_bleu({"ab cd"}, {"xx yy"}).score, 0.0);
   EXPECT_NEAR(corpus_bleu({"the cat is"}, {"the cat sat on"}).score, 0.0, 1e-9);
   const BleuCounts counts =
@@ -85,7 +85,7 @@ TEST(Bleu, several_references_and_short_lines) {
   EXPECT_THROW(corpus_bleu({"a", "b"}, {"a"}), Error);
 }
 
-TEST(Bleu, entities_take_linear_time) {
+TEST(Bleu, EntitiesTakeLinearTime) {
   std::string line;
   for (int i = 0; i < 400'000; ++i) line += "&quot;";
   const auto start = std::chrono::steady_clock::now();
@@ -93,7 +93,7 @@ TEST(Bleu, entities_take_linear_time) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
-TEST(Bleu, signature) {
+TEST(Bleu, Signature) {
   EXPECT_EQ(bleu_signature({}, 1),
             "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-" NMT_VERSION);
 }

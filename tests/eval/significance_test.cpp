@@ -27,7 +27,7 @@ const std::vector<std::string> others = {"Dies ist ein kleiner Test, oder?",
                                          "Preis: 5 / kg"};
 
 // The expected values are those of numpy 2.4 and sacreBLEU 2.6.0.
-TEST(NumpyGenerator, equals_default_rng) {
+TEST(NumpyGenerator, EqualsDefaultRng) {
   NumpyGenerator raw(0);
   for (const std::uint64_t word :
        {11749869230777074271ULL, 4976686463289251617ULL, 755828109848996024ULL})
@@ -47,7 +47,7 @@ TEST(NumpyGenerator, equals_default_rng) {
     EXPECT_EQ(coin.bit(), bit == '1');
 }
 
-TEST(Significance, intervals_equal_sacrebleu) {
+TEST(Significance, IntervalsEqualSacrebleu) {
   BleuOptions add_k;
   add_k.smoothing = BleuSmoothing::add_k;
   add_k.smoothing_value = 0.5;
@@ -79,7 +79,7 @@ struct Paired {
   }
 };
 
-TEST(Significance, paired_bootstrap_equals_sacrebleu) {
+TEST(Significance, PairedBootstrapEqualsSacrebleu) {
   const Paired bleu(bleu_metric({})), chrf(chrf_metric({}));
   auto results = paired_bootstrap(*bleu.metric, bleu.systems, 1000);
   EXPECT_LT(results[0].p_value, 0);
@@ -95,13 +95,13 @@ TEST(Significance, paired_bootstrap_equals_sacrebleu) {
   EXPECT_EQ(results[1].interval.half_width, 12.727294921875);
 }
 
-TEST(Significance, paired_randomization_equals_sacrebleu) {
+TEST(Significance, PairedRandomizationEqualsSacrebleu) {
   const Paired bleu(bleu_metric({})), chrf(chrf_metric({}));
   EXPECT_EQ(paired_randomization(*bleu.metric, bleu.systems, 2000)[1].p_value, 0.13343328335832083);
   EXPECT_EQ(paired_randomization(*chrf.metric, chrf.systems, 2000)[1].p_value, 0.11694152923538231);
 }
 
-TEST(Significance, edges) {
+TEST(Significance, Edges) {
   const auto metric = bleu_metric({});
   const SentenceCounts counts = sentence_counts(*metric, hypotheses, {references});
   EXPECT_EQ(paired_randomization(*metric, {counts, counts}, 50)[1].p_value,
@@ -116,7 +116,7 @@ TEST(Significance, edges) {
   EXPECT_THROW(sentence_counts(*metric, {"a"}, {{"a", "b"}}), Error);
 }
 
-TEST(Significance, signatures) {
+TEST(Significance, Signatures) {
   const std::string version = std::string("|version:nmt-") + NMT_VERSION;
   EXPECT_EQ(bleu_metric({})->signature(2, "bs:1000|seed:12345|"),
             "nrefs:2|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp" + version);
@@ -131,7 +131,7 @@ TEST(Significance, signatures) {
 }
 
 // multi-bleu.perl, computed by hand.
-TEST(MultiBleu, splits_at_white_space) {
+TEST(MultiBleu, SplitsAtWhiteSpace) {
   EXPECT_EQ(corpus_bleu({"a b c d e"}, {"a b x d e"}, multi_bleu_options(false)).score, 0.0);
   EXPECT_NEAR(corpus_bleu({"A b c d e f"}, {"a b c d e f"}, multi_bleu_options(true)).score, 100.0,
               1e-9);

@@ -78,7 +78,7 @@ class AdditiveScores : public testing::Test {
   Cpu cpu_{&pool_};
 };
 
-TEST_F(AdditiveScores, are_those_of_tanh_in_double) {
+TEST_F(AdditiveScores, AreThoseOfTanhInDouble) {
   // Odd numbers of channels, several chunks, and sums that saturate with either sign or nearly
   // cancel.
   for (const Case& c : {Case{1, 1, 1}, Case{5, 3, 1}, Case{7, 257, 1}, Case{3, 1031, 1},
@@ -95,7 +95,7 @@ TEST_F(AdditiveScores, are_those_of_tanh_in_double) {
   }
 }
 
-TEST_F(AdditiveScores, saturate_far_outside) {
+TEST_F(AdditiveScores, SaturateFarOutside) {
   prepare({2, 4, 1});
   for (const float q : {100.0f, 1e30f, std::numeric_limits<float>::infinity()}) {
     query.assign(4, q);  // tanh is 1 for every key, so the scores are equal
@@ -105,7 +105,7 @@ TEST_F(AdditiveScores, saturate_far_outside) {
   }
 }
 
-TEST_F(AdditiveScores, show_a_nan) {
+TEST_F(AdditiveScores, ShowANan) {
   prepare({3, 6, 1});
   query[4] = std::numeric_limits<float>::quiet_NaN();
   for (const float weight : weights()) EXPECT_TRUE(std::isnan(weight));

@@ -375,14 +375,14 @@ void check_gates(const kernels::Unit& unit, Rng& rng, bool masked, bool reverse)
   }
 }
 
-TEST(MatrixUnits, gates) {
+TEST(MatrixUnits, Gates) {
   Rng rng(9);
   for (const kernels::Unit& unit : kernels::matrix_state_units())
     for (const bool masked : {false, true})
       for (const bool reverse : {false, true}) check_gates(unit, rng, masked, reverse);
 }
 
-TEST(MatrixUnits, equations_and_gradients) {
+TEST(MatrixUnits, EquationsAndGradients) {
   Rng rng(7);
   std::size_t line = 0;
 #define NMT_UNIT(...)
@@ -417,7 +417,7 @@ bool is_affine(Rng& rng, Write&& write) {
   return true;
 }
 
-TEST(MatrixUnits, writes_are_affine_in_what_they_read) {
+TEST(MatrixUnits, WritesAreAffineInWhatTheyRead) {
   Rng rng(10);
 #define NMT_UNIT(...)
 #define NMT_MATRIX_STATE_UNIT(name, variant, ...)                          \
@@ -434,7 +434,7 @@ TEST(MatrixUnits, writes_are_affine_in_what_they_read) {
 
 // The float kernels against the equations; one step at a time, one sentence at a time and any
 // number of threads give the same bits.
-TEST(MatrixUnits, kernels) {
+TEST(MatrixUnits, Kernels) {
   Rng rng(8);
   ThreadPool one(1), three(3), sixteen(16);
   Cpu cpu, cpu3, cpu16;
@@ -515,7 +515,7 @@ TEST(MatrixUnits, kernels) {
 }
 
 // A NaN in any number that a step reads reaches its output.
-TEST(MatrixUnits, not_a_number_propagates) {
+TEST(MatrixUnits, NotANumberPropagates) {
   Rng rng(9);
   ThreadPool pool(1);
   Cpu cpu;

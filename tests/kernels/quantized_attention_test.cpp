@@ -144,7 +144,7 @@ class QuantizedAttention : public testing::Test {
   Cpu cpu_{&pool_};
 };
 
-TEST_F(QuantizedAttention, is_that_of_integers_in_double) {
+TEST_F(QuantizedAttention, IsThatOfIntegersInDouble) {
   struct Case {
     std::int64_t steps, heads, space, width;
     std::vector<std::int32_t> lengths;
@@ -176,7 +176,7 @@ TEST_F(QuantizedAttention, is_that_of_integers_in_double) {
   }
 }
 
-TEST_F(QuantizedAttention, does_not_depend_on_padding_or_batch) {
+TEST_F(QuantizedAttention, DoesNotDependOnPaddingOrBatch) {
   prepare(37, {30, 37, 2}, 4, 32, 32);
   run();
   const Floats all = context;
@@ -199,7 +199,7 @@ TEST_F(QuantizedAttention, does_not_depend_on_padding_or_batch) {
   }
 }
 
-TEST_F(QuantizedAttention, shows_values_that_are_not_finite) {
+TEST_F(QuantizedAttention, ShowsValuesThatAreNotFinite) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     prepare(9, {9, 9}, 2, 8, 8);
@@ -217,7 +217,7 @@ TEST_F(QuantizedAttention, shows_values_that_are_not_finite) {
   }
 }
 
-TEST(QuantizedSelfAttention, is_that_of_integers_in_double) {
+TEST(QuantizedSelfAttention, IsThatOfIntegersInDouble) {
   ThreadPool pool{2};
   const Cpu cpu{&pool};
   // More queries than a block of them; a head of an odd size; padding.

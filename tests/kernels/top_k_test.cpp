@@ -16,7 +16,7 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-TEST(TopK, agrees_with_a_stable_sort) {
+TEST(TopK, AgreesWithAStableSort) {
   Rng rng(5);
   for (const int threads : {1, 3}) {
     ThreadPool pool(threads);
@@ -49,7 +49,7 @@ TEST(TopK, agrees_with_a_stable_sort) {
   }
 }
 
-TEST(TopK, shows_a_nan_and_leaves_out_minus_infinity) {
+TEST(TopK, ShowsANanAndLeavesOutMinusInfinity) {
   ThreadPool pool(1);
   test::Guarded<float> x(600, 1.0f);
   x[517] = std::nanf("");

@@ -416,7 +416,7 @@ bool is_linear(int linear, Rng& rng) {
   return true;
 }
 
-TEST(Units, linear_states) {
+TEST(Units, LinearStates) {
   Rng rng(6);
 #define NMT_UNIT(name, variant, ...)                                    \
   if (const int linear = linear_state_of<__VA_ARGS__>; linear >= 0) {   \
@@ -445,7 +445,7 @@ void check_nan(const std::string& key, Rng& rng) {
   }
 }
 
-TEST(Units, equations_gradients_and_rows) {
+TEST(Units, EquationsGradientsAndRows) {
   Rng rng(5);
   std::size_t line = 0;
 #define NMT_UNIT(the_name, the_variant, ...)                                     \
@@ -464,7 +464,7 @@ TEST(Units, equations_gradients_and_rows) {
 
 // Number of weight matrices of a unit over input and state: ATR paper, table 1, and LRN paper,
 // section 3.
-TEST(Units, weight_matrices) {
+TEST(Units, WeightMatrices) {
   const std::map<std::string, int> expected = {
       {"lrn", 3},    {"olrn", 4},    {"glrn", 2},  {"elrn", 1}, {"sru", 4},    {"ssru", 2},
       {"mingru", 2}, {"minlstm", 3}, {"rglru", 3}, {"srn", 2},  {"hgrn", 2},   {"slstm", 8},

@@ -91,6 +91,16 @@ TEST(LibraryOptions, ChangedMembersAndSettingsAreRead) {
   EXPECT_EQ(spec.search.shortlist, (std::vector<std::string>{"a", "file", "10", "20"}));
 }
 
+TEST(LibraryOptions, SpacesAroundAListAreDropped) {
+  for (const char* const text : {"file", " file", "file\n", "\t file "}) {
+    app::TranslateSpec spec;
+    config::Settings settings("test", "", "");
+    settings.add(app::fields(spec));
+    read({}, {}, {{"shortlist", text}}, settings);
+    EXPECT_EQ(spec.search.shortlist, std::vector<std::string>{"file"}) << text;
+  }
+}
+
 TEST(LibraryOptions, TextsKeepTheirBytes) {
   using namespace std::string_literals;
   const std::string text = "[a]: \xe4, \xef\xb7\x90 '\"\\ # \t\n\x7f \0 "s;

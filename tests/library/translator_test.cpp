@@ -1,9 +1,12 @@
 #include "nmt/translator.h"
 
+#include "core/nlohmann.h"
 #include "model/directory/model_directory.h"
 #include "model/model.h"
 #include "nmt/error.h"
 #include "nmt/log.h"
+#include "nmt/metrics.h"
+#include "nmt/model_info.h"
 #include "nmt/scorer.h"
 #include "nmt/version.h"
 #include "tests/support/engine.h"
@@ -61,7 +64,7 @@ class FacadeTest : public testing::Test {
   std::string path;
 };
 
-TEST_F(FacadeTest, several_threads_use_one_translator_and_one_scorer) {
+TEST_F(FacadeTest, SeveralThreadsUseOneTranslatorAndOneScorer) {
   const auto texts = [](const std::vector<Translation>& translations) {
     std::vector<std::string> result;
     for (const Translation& each : translations) result.push_back(each.text);
@@ -97,7 +100,7 @@ TEST_F(FacadeTest, several_threads_use_one_translator_and_one_scorer) {
 }
 
 // Threads of musl have 128 KiB, those of macOS and of Python's threading.stack_size() may have 256.
-TEST_F(FacadeTest, calling_threads_need_little_stack) {
+TEST_F(FacadeTest, CallingThreadsNeedLittleStack) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "frames are larger with sanitizers";
 #endif
@@ -124,7 +127,7 @@ TEST_F(FacadeTest, calling_threads_need_little_stack) {
 }
 
 // The windows of a call are one document; calls are several.
-TEST_F(FacadeTest, the_lines_of_a_call_are_a_document) {
+TEST_F(FacadeTest, TheLinesOfACallAreADocument) {
   EXPECT_EQ(Translator(path).context_sentences(), 0);
   make(2);
   const TranslatorOptions options{
@@ -179,7 +182,7 @@ TEST_F(FacadeTest, the_lines_of_a_call_are_a_document) {
   }
 }
 
-TEST_F(FacadeTest, a_callback_may_use_the_translator) {
+TEST_F(FacadeTest, ACallbackMayUseTheTranslator) {
   Translator translator(path, {.max_length_factor = 1, .cpu_threads = 1});
   std::size_t next = 0;
   const auto count = translator.translate(
@@ -195,7 +198,7 @@ TEST_F(FacadeTest, a_callback_may_use_the_translator) {
   EXPECT_EQ(count, static_cast<std::int64_t>(lines.size()));
 }
 
-TEST_F(FacadeTest, translators_and_scorers_share_loaded_models) {
+TEST_F(FacadeTest, TranslatorsAndScorersShareLoadedModels) {
   TranslatorOptions options{.max_length_factor = 1, .cpu_threads = 1};
   auto first = std::make_unique<Translator>(path, options);
   const ScorerOptions scoring{.attention = true, .cpu_threads = 1};
@@ -231,7 +234,7 @@ TEST_F(FacadeTest, translators_and_scorers_share_loaded_models) {
   EXPECT_THROW(other.with(options), Error);
 }
 
-TEST_F(FacadeTest, members_that_are_not_set_are_those_of_the_loaded_models) {
+TEST_F(FacadeTest, MembersThatAreNotSetAreThoseOfTheLoadedModels) {
   const Translator first(path, {.max_length = 3, .cpu_threads = 1, .precision = "int8"});
   Translator second = first.with({.beam_size = 1});
   Scorer scorer(first);
@@ -262,7 +265,7 @@ TEST_F(FacadeTest, members_that_are_not_set_are_those_of_the_loaded_models) {
   }
 }
 
-TEST_F(FacadeTest, options_without_effect_on_one_model_are_refused) {
+TEST_F(FacadeTest, OptionsWithoutEffectOnOneModelAreRefused) {
   EXPECT_THROW(Translator(path, {.weights = {1.0}}), Error);
   EXPECT_THROW(Scorer(path, {.weights = {1.0}}), Error);
   for (const auto& [name, value] : {std::pair{"context", "line"}, {"parts", "5"}}) {
@@ -272,7 +275,7 @@ TEST_F(FacadeTest, options_without_effect_on_one_model_are_refused) {
   }
 }
 
-TEST_F(FacadeTest, the_first_log_line_has_the_class_and_the_version) {
+TEST_F(FacadeTest, TheFirstLogLineHasTheClassAndTheVersion) {
   std::vector<std::string> logged;
   set_log_level(LogLevel::info);
   set_log_handler([&](LogLevel, const std::string& message) { logged.push_back(message); });
@@ -285,7 +288,7 @@ TEST_F(FacadeTest, the_first_log_line_has_the_class_and_the_version) {
   EXPECT_EQ(logged.front().substr(0, begin.size()), begin);
 }
 
-TEST_F(FacadeTest, files_are_named_and_distinct) {
+TEST_F(FacadeTest, FilesAreNamedAndDistinct) {
   Translator translator(path, {.max_length_factor = 1, .cpu_threads = 1});
   const std::string input = path + "/in", link = path + "/link", output = path + "/out";
   std::ofstream(input) << "the house\n";
@@ -307,7 +310,55 @@ TEST_F(FacadeTest, files_are_named_and_distinct) {
   EXPECT_EQ(translator.translate_file(input, output), 1);
 }
 
-TEST_F(FacadeTest, files_of_the_model_are_kept_from_another_directory) {
+TEST_F(FacadeTest, StandardInputIsNotReadForSettings) {
+  const auto message = [&](const TranslatorOptions& options) -> std::string {
+    try {
+      const Translator translator(path, options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage);
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message({.shortlist = {"-"}}), "shortlist: '-'; expected the name of a file");
+  EXPECT_EQ(message({.shortlist = {"", "100"}}), "shortlist: ''; expected the name of a file");
+  EXPECT_EQ(message({.settings = {{"glossary", "-"}}}),
+            "glossary: '-'; expected the name of a file");
+  EXPECT_EQ(message({.shortlist = {"off"}, .cpu_threads = 1}), "no error");
+}
+
+TEST_F(FacadeTest, InformationNamesADamagedFile) {
+  EXPECT_EQ(model_info(path).dim_rnn, 16);
+  const std::string config = path + "/config.json";
+  nlohmann::json settings = nlohmann::json::parse(std::ifstream(config));
+  settings["model"]["heads"] = 5;
+  std::ofstream(config) << settings;
+  try {
+    model_info(path);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::data);
+    EXPECT_TRUE(std::string(error.what()).starts_with(config + ": ")) << error.what();
+  }
+}
+
+TEST_F(FacadeTest, ASmoothingValueNeedsASmoothingThatTakesOne) {
+  BleuOptions options;
+  options.smoothing_value = 0.5;
+  const std::vector<Sentences> text{{"a b c"}};
+  for (const BleuSmoothing smoothing : {BleuSmoothing::exp, BleuSmoothing::none}) {
+    options.smoothing = smoothing;
+    EXPECT_THROW(bleu(text[0], text, options), Error);
+    EXPECT_THROW(signature(options, 1), Error);
+    EXPECT_THROW(compare_bleu({text[0], text[0]}, text, options), Error);
+  }
+  for (const BleuSmoothing smoothing : {BleuSmoothing::floor, BleuSmoothing::add_k}) {
+    options.smoothing = smoothing;
+    bleu(text[0], text, options);
+  }
+}
+
+TEST_F(FacadeTest, FilesOfTheModelAreKeptFromAnotherDirectory) {
   namespace fs = std::filesystem;
   const std::string input = path + "/in", config = path + "/config.json";
   std::ofstream(input) << "the house\n";
@@ -329,7 +380,7 @@ TEST_F(FacadeTest, files_of_the_model_are_kept_from_another_directory) {
   EXPECT_EQ(fs::file_size(config), size);
 }
 
-TEST_F(FacadeTest, a_stopped_call_leaves_a_usable_translator) {
+TEST_F(FacadeTest, AStoppedCallLeavesAUsableTranslator) {
   Translator translator(path, {.max_length_factor = 1, .mini_batch = 1, .cpu_threads = 1});
   int batches = 0;
   try {

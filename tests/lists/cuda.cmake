@@ -25,7 +25,7 @@ if(TARGET nmt_emulated)
     add_test(NAME cuda.emulated COMMAND cuda_emulated_tests --gtest_filter=-*CpuBounds*)
     # The kernels of the CPU with the operands of the parity table, beside protected pages
     # (kernels/guarded_memory.h).
-    if(EXISTS /lib64/ld-linux-x86-64.so.2)
+    if(EXISTS /lib64/ld-linux-x86-64.so.2 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       foreach(level x86-64-v3 x86-64-v4)
         add_test(NAME kernels.bounds.${level} COMMAND /lib64/ld-linux-x86-64.so.2
                  --glibc-hwcaps-mask ${level} $<TARGET_FILE:cuda_emulated_tests>

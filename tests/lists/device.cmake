@@ -47,6 +47,8 @@ if(NMT_CUDA_KIND STREQUAL "ON")
   nmt_add_device_tests(device_tests nmt_cuda)
   add_test(NAME device.device COMMAND device_tests)
   set_tests_properties(device.device PROPERTIES SKIP_REGULAR_EXPRESSION "no CUDA device to test")
+endif()
+if(NMT_CUDA_KIND STREQUAL "ON" AND TARGET nmt_emulated)
   # The programs once more over the emulator, for the tests of --device below.
   set(tools nmt-train nmt-translate nmt-score nmt-explain nmt-bench)
   if(NMT_SERVER)
@@ -72,7 +74,7 @@ if(NMT_CUDA_KIND STREQUAL "ON")
 endif()
 
 # Tests of the programs on a device: those over the emulator.
-if(NOT NMT_CUDA_KIND STREQUAL "OFF")
+if(TARGET nmt_emulated AND NOT NMT_CUDA_KIND STREQUAL "OFF")
   set(programs ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}$<$<STREQUAL:${NMT_CUDA_KIND},ON>:/emulated>)
   file(GLOB scripts CONFIGURE_DEPENDS device/test_*.py)
   foreach(script ${scripts})

@@ -20,7 +20,8 @@ set_source_files_properties(kernels/amx/emulated_products.cpp
 
 # The kernels once more as an older processor would load them: the dynamic loader takes only the
 # variants it is told.
-if(TARGET kernels_tests AND NOT NMT_SANITIZE AND EXISTS /lib64/ld-linux-x86-64.so.2)
+if(TARGET kernels_tests AND NOT NMT_SANITIZE AND EXISTS /lib64/ld-linux-x86-64.so.2
+   AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # TiledProduct has its own copy of the kernels.
   foreach(level x86-64-v2 x86-64-v3)
     add_test(NAME kernels.${level} COMMAND /lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask ${level}

@@ -35,9 +35,9 @@ foreach(room core config tensor kernels text autograd data nn model search train
     # Under sanitizers without tests that take long in sums, which others run too.
     set(filter "")
     if(NMT_SANITIZE AND room STREQUAL "model")
-      set(filter "--gtest_filter=-Model.gradient_along_a_direction")
+      set(filter "--gtest_filter=-Model.GradientAlongADirection")
     elseif(NMT_SANITIZE AND room STREQUAL "app")
-      set(filter "--gtest_filter=-ProductChoice.decides_which_products_the_library_computes")
+      set(filter "--gtest_filter=-ProductChoice.DecidesWhichProductsTheLibraryComputes")
     endif()
     add_test(NAME ${room} COMMAND ${room}_tests ${filter})
     set_tests_properties(${room} PROPERTIES LABELS "${labels}")

@@ -65,7 +65,7 @@ Batch batch_of(int sentences, int length) {
   return make_batch(pointers, pointers, 1, 2);
 }
 
-TEST(Inventory, parts_add_up) {
+TEST(Inventory, PartsAddUp) {
   for (const ModelSpec& spec : specs()) {
     Model model(spec, symbols, symbols, Context{}, 1);
     const Inventory inventory = take_inventory(model);
@@ -91,7 +91,7 @@ struct Activations {
 };
 
 // The values that attention reads are the annotations or their projection: both counts by hand.
-TEST(Inventory, projections_of_attention) {
+TEST(Inventory, ProjectionsOfAttention) {
   ModelSpec spec = medium(ModelType::deep, "gru");
   spec.dim_attention = 32;
   const auto of = [&](bool projected) {
@@ -108,7 +108,7 @@ TEST(Inventory, projections_of_attention) {
 }
 
 // What matrices read rearranged is kept beside what it was made of.
-TEST(Inventory, rearranged_rows_are_estimated) {
+TEST(Inventory, RearrangedRowsAreEstimated) {
   std::vector<ModelSpec> all;
   for (const Architecture& architecture : architectures())
     for (const char* unit : {"lrn", "gru"}) {
@@ -145,7 +145,7 @@ std::pair<double, double> source_memory(const ModelSpec& spec, Dtype weights) {
 
 // Keys and values of dot-product attention are int8 where the weights are. What else a batch keeps
 // is the same with both kinds of weights.
-TEST(Inventory, int8_keys_and_values_are_estimated) {
+TEST(Inventory, Int8KeysAndValuesAreEstimated) {
   std::vector<ModelSpec> all(2, medium(ModelType::block, "ssru"));
   all[1] = medium(ModelType::deep, "gru");
   for (ModelSpec& spec : all) {
@@ -161,7 +161,7 @@ TEST(Inventory, int8_keys_and_values_are_estimated) {
 }
 
 // The estimates against what the arena saw.
-TEST(Inventory, memory_is_as_estimated) {
+TEST(Inventory, MemoryIsAsEstimated) {
   const BatchSize size{16, 20, 20};
   for (const ModelSpec& spec : specs()) {
     const std::string name = std::string(name_of(spec.type)) + " " + spec.enc_cell;

@@ -16,7 +16,7 @@ namespace {
 
 using namespace test;
 
-TEST(Model, names_what_does_not_fit) {
+TEST(Model, NamesWhatDoesNotFit) {
   test::Engine engine;
   const auto message = [&](ModelSpec spec) -> std::string {
     try {
@@ -93,7 +93,7 @@ TEST(Model, names_what_does_not_fit) {
 
 // Layers that carry vectors between two units, heads that do not divide a layer, and a decoder that
 // would not see the source.
-TEST(Model, units_with_a_matrix_state_refuse_what_they_cannot_do) {
+TEST(Model, UnitsWithAMatrixStateRefuseWhatTheyCannotDo) {
   test::Engine engine(1);
   const auto refused = [&](const ModelSpec& spec, const std::string& reason) {
     try {

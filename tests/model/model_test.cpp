@@ -19,7 +19,7 @@ namespace {
 using namespace test;
 
 // The gradient along a random direction against the loss's central difference.
-TEST(Model, gradient_along_a_direction) {
+TEST(Model, GradientAlongADirection) {
   for (const ModelSpec& spec : specs()) {
     test::Engine engine(1);  // quick on a busy machine; threads are tested elsewhere
     Model model(spec, source_size, target_size, engine.context, 3);
@@ -82,7 +82,7 @@ void add_links(Rng& rng, Batch& batch) {
 
 // Guided alignment in every architecture: the gradient of the whole cost along a random direction,
 // with dropout; and the same cost of a batch in two parts.
-TEST(Model, gradient_of_guided_alignment) {
+TEST(Model, GradientOfGuidedAlignment) {
   constexpr float weight = 3;
   for (const Architecture& architecture : architectures())
     for (const AttentionType attention : {AttentionType::additive, AttentionType::dot}) {
@@ -136,7 +136,7 @@ TEST(Model, gradient_of_guided_alignment) {
 }
 
 // Alignments read the head that the model names, or the mean of all.
-TEST(Model, alignments_read_their_head) {
+TEST(Model, AlignmentsReadTheirHead) {
   for (const char* type : {"rnnsearch", "block"}) {
     ModelSpec spec = small(type, "gru");
     if (architecture_of(spec).readout == ReadoutKind::none) spec.dim_emb = spec.dim_rnn;
@@ -214,7 +214,7 @@ std::vector<double> step_by_step(ModelScorer& scorer, const std::vector<Ids>& so
   return sums;
 }
 
-TEST(Model, teacher_forcing_equals_step_by_step_and_no_row_sees_its_neighbors) {
+TEST(Model, TeacherForcingEqualsStepByStepAndNoRowSeesItsNeighbors) {
   for (const ModelSpec& spec : specs()) {
     std::vector<double> one_thread;
     for (const int threads : {1, 2}) {
@@ -244,7 +244,7 @@ TEST(Model, teacher_forcing_equals_step_by_step_and_no_row_sees_its_neighbors) {
 
 // More sentences than pass at a time through the encoder, the decoder or the softmax: parts say
 // what the sentence alone says.
-TEST(Model, parts_of_a_batch_change_no_bit) {
+TEST(Model, PartsOfABatchChangeNoBit) {
   for (const char* type : {"rnnsearch", "deep", "block"}) {
     test::Engine engine(2);
     Model model(small(type, "gru"), source_size, target_size, engine.context, 3);
@@ -259,7 +259,7 @@ TEST(Model, parts_of_a_batch_change_no_bit) {
   }
 }
 
-TEST(Model, steady_steps_allocate_no_tensor_memory) {
+TEST(Model, SteadyStepsAllocateNoTensorMemory) {
   for (const ModelSpec& spec : specs()) {
     test::Engine engine;
     Model model(spec, source_size, target_size, engine.context, 3);
@@ -281,7 +281,7 @@ TEST(Model, steady_steps_allocate_no_tensor_memory) {
   }
 }
 
-TEST(Model, ten_small_updates_of_a_grouped_model_lower_its_loss) {
+TEST(Model, TenSmallUpdatesOfAGroupedModelLowerItsLoss) {
   for (const char* unit : {"lrn", "gru"}) {
     ModelSpec spec = small("deep", unit);
     spec.groups = 2;
@@ -305,7 +305,7 @@ TEST(Model, ten_small_updates_of_a_grouped_model_lower_its_loss) {
   }
 }
 
-TEST(Model, dropout_is_the_same_for_the_same_pass_and_another_for_the_next) {
+TEST(Model, DropoutIsTheSameForTheSamePassAndAnotherForTheNext) {
   ModelSpec spec = small("deep", "lrn");
   spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.3;
   test::Engine engine;
@@ -319,7 +319,7 @@ TEST(Model, dropout_is_the_same_for_the_same_pass_and_another_for_the_next) {
 }
 
 // Value projection 2 I and output projection I / 2 leave the model without projections.
-TEST(Model, projections_that_undo_each_other_change_nothing) {
+TEST(Model, ProjectionsThatUndoEachOtherChangeNothing) {
   for (const AttentionQuery query : {AttentionQuery::recurrent, AttentionQuery::first_layer}) {
     ModelSpec spec = small("deep", "gru");
     spec.attention_query = query;
@@ -351,7 +351,7 @@ TEST(Model, projections_that_undo_each_other_change_nothing) {
   }
 }
 
-TEST(Model, alignments_need_attention) {
+TEST(Model, AlignmentsNeedAttention) {
   ModelSpec spec = small("seq2seq", "lrn");
   spec.attention = AttentionType::none;
   test::Engine engine;
@@ -362,7 +362,7 @@ TEST(Model, alignments_need_attention) {
 }
 
 // Without attention nothing reads the annotations after the encoder.
-TEST(Model, keeps_no_annotations_without_attention) {
+TEST(Model, KeepsNoAnnotationsWithoutAttention) {
   ModelSpec spec = small("seq2seq", "gru");
   spec.attention = AttentionType::none;
   test::Engine engine;
@@ -380,7 +380,7 @@ TEST(Model, keeps_no_annotations_without_attention) {
 }
 
 // Weights that are copied in need no drawing and no room for gradients.
-TEST(Model, unset_weights_are_filled_by_the_caller) {
+TEST(Model, UnsetWeightsAreFilledByTheCaller) {
   const ModelSpec spec = small("deep", "gru");
   test::Engine engine, other;
   Model model(spec, source_size, target_size, engine.context, 3),
@@ -401,7 +401,7 @@ TEST(Model, unset_weights_are_filled_by_the_caller) {
 
 // The source comes in where it should: another first word changes the probability of a target, for
 // every model.
-TEST(Model, every_model_reads_the_source) {
+TEST(Model, EveryModelReadsTheSource) {
   for (const ModelSpec& spec : specs()) {
     test::Engine engine;
     Model model(spec, source_size, target_size, engine.context, 3);

@@ -33,7 +33,7 @@ std::vector<float> values_of(const Parameter& p) {
   return {p.gradient.f32(), p.gradient.f32() + p.shape.elements()};
 }
 
-TEST(OldGradients, are_overwritten_in_every_model) {
+TEST(OldGradients, AreOverwrittenInEveryModel) {
   for (ModelSpec spec : specs()) {
     spec.dropout_emb = spec.dropout_rnn = 0.1;
     Engine engine(1);
@@ -59,7 +59,7 @@ TEST(OldGradients, are_overwritten_in_every_model) {
   }
 }
 
-TEST(OldGradients, that_a_pass_does_not_write_are_zero_when_they_are_complete) {
+TEST(OldGradients, ThatAPassDoesNotWriteAreZeroWhenTheyAreComplete) {
   Engine engine(1);
   const ModelSpec spec = small("rnnsearch", "gru");
   Model model(spec, source_size, target_size, engine.context, 3);

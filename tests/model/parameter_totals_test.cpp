@@ -13,7 +13,7 @@ namespace nmt {
 namespace {
 
 // ATR paper, table 4: N = 1000, embedding 620, 40K + 40K symbols, tied softmax.
-TEST(ParameterTotals, of_the_papers) {
+TEST(ParameterTotals, OfThePapers) {
   const auto millions = [](const std::string& unit) {
     ModelSpec spec;
     spec.type = ModelType::rnnsearch;
@@ -35,7 +35,7 @@ TEST(ParameterTotals, of_the_papers) {
 // d*d and of d. Encoder: two cells, a map of 2d, five cells with a map each. Decoder: a conditional
 // pair, two attention maps, a map; five cells over [x; c] with a map each; six initial states; the
 // readout.
-TEST(ParameterTotals, of_the_deep_model) {
+TEST(ParameterTotals, OfTheDeepModel) {
   for (const char* unit : {"lrn", "olrn", "gru", "lstm"}) {
     ModelSpec spec;
     spec.enc_cell = spec.dec_cell = unit;

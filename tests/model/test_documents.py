@@ -275,6 +275,16 @@ class Documents(unittest.TestCase):
         self.assertEqual([each["translation"] for each in shown], self.translate(texts))
         self.assertEqual([shown[1]["translation"], shown[4]["translation"]],
                          ["Sie ist rot .", "Er ist rot ."])
+        # One line and its context are longer than the limit.
+        done = run("nmt-explain", "-m", model, "--output", page, "--json", numbers,
+                   "--max-length", 9, "--text", *texts)
+        shown = json.loads(numbers.read_text(encoding="utf-8"))["sentences"]
+        self.assertEqual([each["context"] for each in shown], [[]] * 5)
+        self.assertEqual([each["context_pieces"] for each in shown], [0] * 5)
+        self.assertEqual(re.findall("warning: .*", done.stderr),
+                         ["warning: line 2 has 4 tokens; with it, the model reads 0 of 1 context "
+                          "sentences (max-length 9 limits both together); further such lines are "
+                          "not reported"])
         # The check translates with context: without it, float32 BLEU would be lower.
         for check in ([], ["--check", *dev]):
             log = run("nmt-convert", "-m", model, "-o", self.home / f"int8-{len(check)}",

@@ -2,6 +2,7 @@
 // block-diagonal ones, with the rearrangement written into their rows. The dense drivers have their
 // own test against the equations in double.
 
+#include "autograd/ops/conditional.h"
 #include "nn/recurrent/conditional_layer.h"
 #include "nn/recurrent/recurrent_layer.h"
 #include "tests/support/engine.h"
@@ -88,7 +89,7 @@ const Case cases[] = {{1, false, false, false, 2}, {1, true, true, false, 1},
                       {2, true, true, true, 3},    {4, false, true, false, 2},
                       {4, true, false, true, 2},   {4, true, true, false, 2}};
 
-TEST(Groups, a_layer_equals_the_dense_one_of_the_expanded_matrices) {
+TEST(Groups, ALayerEqualsTheDenseOneOfTheExpandedMatrices) {
   const std::int64_t steps = 5, batch = 9;
   for (const kernels::Unit& unit : kernels::units())
     for (const Case& c : cases) {
@@ -150,7 +151,7 @@ TEST(Groups, a_layer_equals_the_dense_one_of_the_expanded_matrices) {
     }
 }
 
-TEST(Groups, a_conditional_layer_equals_the_dense_one_of_the_expanded_matrices) {
+TEST(Groups, AConditionalLayerEqualsTheDenseOneOfTheExpandedMatrices) {
   const std::int64_t steps = 4, batch = 7, source = 5, space = 6;
   for (const kernels::Unit& unit : kernels::units())
     for (const Case& c : cases) {
@@ -217,7 +218,7 @@ TEST(Groups, a_conditional_layer_equals_the_dense_one_of_the_expanded_matrices) 
 }
 
 // Gao et al. 2018, eq. 6: (N*N + N*M) / K weights a gate.
-TEST(Groups, weights_of_a_layer) {
+TEST(Groups, WeightsOfALayer) {
   const std::int64_t m = 24, n = 40;
   for (const kernels::Unit& unit : kernels::units())
     for (const std::int64_t groups : {1, 2, 4, 8}) {
@@ -242,7 +243,7 @@ TEST(Groups, weights_of_a_layer) {
     }
 }
 
-TEST(Groups, blocks_are_initialized_by_their_own_fan) {
+TEST(Groups, BlocksAreInitializedByTheirOwnFan) {
   test::Engine engine;
   ParameterSet set;
   const std::int64_t groups = 4, k = 30, n = 20;
@@ -269,7 +270,7 @@ TEST(Groups, blocks_are_initialized_by_their_own_fan) {
         }
 }
 
-TEST(Groups, that_do_not_divide_are_named) {
+TEST(Groups, ThatDoNotDivideAreNamed) {
   const auto message = [](std::int64_t groups, std::int64_t input,
                           std::int64_t width) -> std::string {
     ParameterSet parameters;

@@ -41,7 +41,7 @@ const kernels::Unit* find(const Example& example) {
   return nullptr;
 }
 
-TEST(UnitExamples, equal_those_of_numpy) {
+TEST(UnitExamples, EqualThoseOfNumpy) {
   for (const Example& example : examples) {
     SCOPED_TRACE(example.unit + " " + example.variant + (example.reverse ? " reverse" : ""));
     const kernels::Unit* unit = find(example);
@@ -70,7 +70,7 @@ TEST(UnitExamples, equal_those_of_numpy) {
 }
 
 // M = 5 inputs, N = 7 wide, T = 11 positions; ELSTM paper, table 1, and docs/reference/units.md.
-TEST(UnitParameters, are_those_of_the_papers) {
+TEST(UnitParameters, AreThoseOfThePapers) {
   const std::int64_t m = 5, n = 7, t = 11;
   const auto count = [&](const std::string& name, const std::string& variant, bool bias = false) {
     ParameterSet parameters;

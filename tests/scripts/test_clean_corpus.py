@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """scripts/data/clean_corpus.py, sgm_to_text.py and prepare_wmt14.sh on planted faults, without a
 network. Usage: test_clean_corpus.py [BIN_FOLDER]"""
+import bz2
+import gzip
 import hashlib
 import http.server
 import io
+import lzma
 import os
 import pathlib
 import pty
@@ -75,12 +78,39 @@ class Cleaning(unittest.TestCase):
     def test_other_encodings_are_reported(self):
         _, report = self.clean([("A man .", "Ein Bär .".encode("latin-1")), ("A dog .", "Hund .")])
         self.assertIn("in.1: 1 lines had invalid UTF-8; these bytes were removed", report)
-        source = self.write("a", "A bear .\n")
-        target = self.write("b", "Ein Bär .\n".encode("utf-16"))
-        result = run("clean_corpus.py", source, target, self.home / "c", self.home / "d")
-        self.assertEqual(result.returncode, 3)
-        self.assertIn("b: UTF-16: convert it to UTF-8", result.stderr.decode())
-        self.assertFalse((self.home / "c").exists())
+        _, report = self.clean([("A man .", "Ein Mann .")])
+        self.assertNotIn("warning", report)
+
+    def test_compressed_text_and_other_encodings_are_named(self):
+        text = "Ein Bär .\n"
+        unzip, convert = "decompress it first", "convert it to UTF-8, for example with iconv"
+        cases = [("gzip-compressed", unzip, gzip.compress(text.encode())),
+                 ("bzip2-compressed", unzip, bz2.compress(text.encode())),
+                 ("bzip2-compressed", unzip, bz2.compress(b"")),
+                 ("xz-compressed", unzip, lzma.compress(text.encode())),
+                 ("zstd-compressed", unzip, b"\x28\xb5\x2f\xfd" + bytes(8)),
+                 *((f"UTF-{bits}", convert, ("\ufeff" + text).encode(f"utf-{bits}-{order}"))
+                   for bits in (16, 32) for order in ("le", "be"))]
+        good, other = self.write("a", text), self.home / "b"
+        out = self.home / "c", self.home / "d"
+        for name, remedy, data in cases:
+            self.write("b", data)
+            for files in ((good, other), (other, good), (good, good, "--hold-out", good, other)):
+                result = run("clean_corpus.py", *files[:2], *out, *files[2:])
+                self.assertEqual((result.returncode, result.stderr.decode()),
+                                 (3, f"clean_corpus: {other}: {name}: {remedy}\n"))
+                self.assertEqual(sorted(path.name for path in self.home.iterdir()), ["a", "b"])
+        kept, _ = self.clean([("BZh9 is text", "BZh9 ist Text")])
+        self.assertEqual(len(kept), 1)
+
+    def test_a_hold_out_file_in_another_encoding_is_told(self):
+        held = self.write("held", "Ein Bär .\nHund .\n".encode("latin-1"))
+        _, report = self.clean([("A bear .", "Ein Bär ."), ("A dog .", "Hund .")],
+                               "--hold-out", held)
+        self.assertIn(f"warning: {held}: 1 lines had invalid UTF-8; its sentences may not be found",
+                      report)
+        self.assertNotIn("bytes were removed", report)
+        self.assertIn("1 held out", report)
 
     def test_limits_and_hold_outs(self):
         pairs = [("a b c", "d e f"), ("g", "h"), ("i j k l m", "n o p q"),

@@ -289,6 +289,14 @@ class CompareUnits(unittest.TestCase):
         # The slower unit has more updates than it gets in the time of the faster one.
         self.run_it("gru", "--equal-time", str(self.folder / "overlay.yaml"), status=1)
         self.assertIn("more than the 13 asked for", self.rows()["gru"]["why"])
+        # The overlay by its name in the table, with the inputs that --speed records.
+        trained = json.loads((self.folder / "work/overlay/seed-1/inputs.json").read_text())
+        recorded = {name: value for name, value in trained.items()
+                    if name not in ("--seed", "--vocabs")}
+        (self.folder / "work/speed.json").write_text(
+            json.dumps({**speeds, "inputs": {"overlay": recorded}}))
+        self.run_it(*units, "--equal-time", "overlay", status=1)
+        self.assertIn("more than the 13 asked for", self.rows()["gru"]["why"])
 
     def damaged(self, done, file):
         """What the script says last: one line that names the file."""

@@ -12,14 +12,14 @@
 namespace nmt {
 namespace {
 
-TEST(Alignment, words_begin_at_the_space_mark) {
+TEST(Alignment, WordsBeginAtTheSpaceMark) {
   const std::vector<std::string> pieces{"▁The", "▁", "qu", "ick", "▁fox", "es", "."};
   const PieceGroups words = words_of_pieces(pieces);
   EXPECT_EQ(words.count, 3);
   EXPECT_EQ(words.of_piece, (std::vector<int>{0, 1, 1, 1, 2, 2, 2}));
 }
 
-TEST(Alignment, odd_pieces_make_no_odd_words) {
+TEST(Alignment, OddPiecesMakeNoOddWords) {
   const PieceGroups tail = words_of_pieces(std::vector<std::string>{"a", "▁", "▁"});
   EXPECT_EQ(tail.count, 1);
   EXPECT_EQ(tail.of_piece, (std::vector<int>{0, 0, 0}));
@@ -31,7 +31,7 @@ TEST(Alignment, odd_pieces_make_no_odd_words) {
   EXPECT_EQ(nothing.of_piece, (std::vector<int>{-1}));
 }
 
-TEST(Alignment, attention_is_pooled_over_the_pieces_of_both_words) {
+TEST(Alignment, AttentionIsPooledOverThePiecesOfBothWords) {
   // Source: word 0 = pieces 0 1, word 1 = piece 2, then </s>. Target: word 0 = pieces 0 1, word 1 =
   // piece 2, then </s>.
   const std::vector<float> attention{
@@ -48,11 +48,16 @@ TEST(Alignment, attention_is_pooled_over_the_pieces_of_both_words) {
   // 10^10 pairs of words, most of them behind a crop.
   EXPECT_EQ(pharaoh(hard_alignment(attention, 4, {{0, 0, 1}, 100000}, {{0, 0, 1}, 100000})),
             "0-0 0-1");
+  // 10^12 pairs of words, between which no word has a piece.
+  const int last = 1'000'000;
+  EXPECT_EQ(
+      pharaoh(hard_alignment(attention, 4, {{0, 0, last}, last + 1}, {{0, 0, last}, last + 1})),
+      "0-0 0-1000000");
   // The second of three target words has no piece.
   EXPECT_EQ(pharaoh(hard_alignment(attention, 4, source, {{0, 0, 2}, 3})), "0-0 0-2");
 }
 
-TEST(Alignment, normalization_may_drop_words_and_split_others) {
+TEST(Alignment, NormalizationMayDropWordsAndSplitOthers) {
   const Vocabulary& vocabulary = small_vocabulary();
   // Raw words: a zero-width space alone, two words around a no-break space, one word.
   const std::string line = "\u200b quick\u00a0fox the";

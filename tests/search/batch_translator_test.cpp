@@ -64,7 +64,7 @@ class TranslatorTest : public testing::Test {
   }
 };
 
-TEST_F(TranslatorTest, lines_come_back_in_order) {
+TEST_F(TranslatorTest, LinesComeBackInOrder) {
   const std::vector<std::string> lines = some_lines(500);
   for (const bool sort : {true, false}) {
     TableScorer scorer = copier();
@@ -84,7 +84,7 @@ TEST_F(TranslatorTest, lines_come_back_in_order) {
   }
 }
 
-TEST_F(TranslatorTest, empty_lines_never_reach_the_model) {
+TEST_F(TranslatorTest, EmptyLinesNeverReachTheModel) {
   TableScorer scorer = copier();
   BatchTranslatorOptions o = options();
   o.search.n_best = true;
@@ -97,7 +97,7 @@ TEST_F(TranslatorTest, empty_lines_never_reach_the_model) {
             "1 |||  ||| F0= 0.000000 ||| 0.000000\n");
 }
 
-TEST_F(TranslatorTest, results_do_not_depend_on_batches_or_order) {
+TEST_F(TranslatorTest, ResultsDoNotDependOnBatchesOrOrder) {
   const std::vector<std::string> lines = some_lines(64);
   const auto run = [&](const std::vector<std::string>& input, int batch, bool sort) {
     TableScorer scorer = random_scorer(small_vocabulary().size(), 3.0);
@@ -138,7 +138,7 @@ struct SmallScorer : StepScorer {
   int refused = 0;
 };
 
-TEST_F(TranslatorTest, a_batch_without_memory_is_done_in_parts) {
+TEST_F(TranslatorTest, ABatchWithoutMemoryIsDoneInParts) {
   TableScorer scorer = copier();
   const std::vector<std::string> lines = some_lines(60);
   BatchTranslator whole(scorer, small_vocabulary(), small_vocabulary(), options());
@@ -157,7 +157,7 @@ TEST_F(TranslatorTest, a_batch_without_memory_is_done_in_parts) {
   log::set_level(log::Level::info);
 }
 
-TEST_F(TranslatorTest, long_lines_are_cropped_and_batches_of_them_are_small) {
+TEST_F(TranslatorTest, LongLinesAreCroppedAndBatchesOfThemAreSmall) {
   log::set_level(log::Level::off);
   TableScorer scorer = copier();
   BatchTranslatorOptions o = options();
@@ -180,7 +180,7 @@ TEST_F(TranslatorTest, long_lines_are_cropped_and_batches_of_them_are_small) {
   log::set_level(log::Level::info);
 }
 
-TEST_F(TranslatorTest, a_repetition_is_reported_once_unless_the_source_repeats) {
+TEST_F(TranslatorTest, ARepetitionIsReportedOnceUnlessTheSourceRepeats) {
   TableScorer stuck(small_vocabulary().size(), [](const Ids&, const Ids& prefix) {
     std::vector<float> logits(small_vocabulary().size(), -5.0f);
     logits[prefix.size() < 12 ? 7 : 2] = 5.0f;
@@ -208,7 +208,7 @@ TEST_F(TranslatorTest, a_repetition_is_reported_once_unless_the_source_repeats) 
             0);
 }
 
-TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
+TEST_F(TranslatorTest, WordsOfTheRawTextAreAligned) {
   TableScorer scorer = copier();
   SearchSpec spec;
   spec.alignment = AlignmentKind::word;
@@ -232,7 +232,7 @@ TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
               (AlignmentPoint{static_cast<int>(i), static_cast<int>(i)}));
 }
 
-TEST_F(TranslatorTest, n_best_lists_have_the_format_of_moses) {
+TEST_F(TranslatorTest, NBestListsHaveTheFormatOfMoses) {
   TableScorer scorer = copier();
   SearchSpec spec;
   spec.n_best = true;
@@ -252,7 +252,7 @@ TEST_F(TranslatorTest, n_best_lists_have_the_format_of_moses) {
   EXPECT_NEAR(best.score, best.log_prob / static_cast<float>(best.ids.size() + 1), 1e-6);
 }
 
-TEST_F(TranslatorTest, refuses_words_and_numbers_it_does_not_know) {
+TEST_F(TranslatorTest, RefusesWordsAndNumbersItDoesNotKnow) {
   TableScorer scorer = copier();
   SearchSpec spec;
   spec.mini_batch = 0;
@@ -288,7 +288,7 @@ class Portions : public LineSource {
   std::deque<std::deque<std::string>> portions_;
 };
 
-TEST_F(TranslatorTest, translates_what_has_arrived_before_blocking) {
+TEST_F(TranslatorTest, TranslatesWhatHasArrivedBeforeBlocking) {
   const std::filesystem::path folder = testing::TempDir() + "/translator_stream_out";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
@@ -314,7 +314,7 @@ TEST_F(TranslatorTest, translates_what_has_arrived_before_blocking) {
   std::filesystem::remove_all(folder);
 }
 
-TEST_F(TranslatorTest, translates_a_pipe_line_by_line) {
+TEST_F(TranslatorTest, TranslatesAPipeLineByLine) {
   int in[2], out[2];
   ASSERT_EQ(::pipe(in), 0);
   ASSERT_EQ(::pipe(out), 0);
@@ -340,7 +340,7 @@ TEST_F(TranslatorTest, translates_a_pipe_line_by_line) {
   for (const int descriptor : {in[0], out[0], out[1]}) ::close(descriptor);
 }
 
-TEST_F(TranslatorTest, a_file_is_read_in_windows) {
+TEST_F(TranslatorTest, AFileIsReadInWindows) {
   const std::string path = testing::TempDir() + "/translator_stream_windows";
   TableScorer scorer = copier();
   BatchTranslatorOptions o = options();

@@ -92,7 +92,7 @@ std::vector<Complete> enumerate(TableScorer::Logits logits, TableScorer::Attenti
   return all;
 }
 
-TEST_F(BeamSearchTest, a_wide_beam_is_exhaustive_under_every_penalty) {
+TEST_F(BeamSearchTest, AWideBeamIsExhaustiveUnderEveryPenalty) {
   const int vocabulary = 6, longest = 4;
   TableScorer scorer = random_scorer(vocabulary);
   const auto logits = [&](const Ids& s, const Ids& p) {
@@ -147,7 +147,7 @@ TEST_F(BeamSearchTest, a_wide_beam_is_exhaustive_under_every_penalty) {
   }
 }
 
-TEST_F(BeamSearchTest, beam_one_is_greedy) {
+TEST_F(BeamSearchTest, BeamOneIsGreedy) {
   const int vocabulary = 30;
   TableScorer scorer = random_scorer(vocabulary, 1.0);
   const std::vector<Ids> sources = some_sources(20);
@@ -174,7 +174,7 @@ TEST_F(BeamSearchTest, beam_one_is_greedy) {
   }
 }
 
-TEST_F(BeamSearchTest, the_beam_finds_what_greedy_misses) {
+TEST_F(BeamSearchTest, TheBeamFindsWhatGreedyMisses) {
   // Greedy search takes 3 (0.6) and then has at most 0.3; 4 (0.4) continues with probability 1.
   TableScorer scorer = table({{{}, {0, 0, 0, 0.6f, 0.4f, 0}},
                               {{3}, {0, 0, 0.3f, 0.3f, 0.2f, 0.2f}},
@@ -190,7 +190,7 @@ TEST_F(BeamSearchTest, the_beam_finds_what_greedy_misses) {
   EXPECT_NEAR(result.score, std::log(0.4) / std::pow(8.0 / 6.0, 0.0), 1e-6);
 }
 
-TEST_F(BeamSearchTest, the_beam_narrows_as_hypotheses_finish) {
+TEST_F(BeamSearchTest, TheBeamNarrowsAsHypothesesFinish) {
   // Step 0 of beam 2 keeps 3 and </s>, so one place is left; the better continuation of 4 is never
   // explored.
   TableScorer scorer = table({{{}, {0, 0, 0.3f, 0.45f, 0.25f}}, {{3}, {0, 0, 0.5f, 0.5f, 0}}}, 5);
@@ -205,7 +205,7 @@ TEST_F(BeamSearchTest, the_beam_narrows_as_hypotheses_finish) {
   EXPECT_EQ(scorer.rows_of_steps, (std::vector<int>{1, 1}));
 }
 
-TEST_F(BeamSearchTest, ties_go_to_the_better_parent_and_the_lower_id) {
+TEST_F(BeamSearchTest, TiesGoToTheBetterParentAndTheLowerId) {
   TableScorer scorer(8, [](const Ids&, const Ids& prefix) {
     std::vector<float> logits(8, 0.0f);
     if (prefix.size() < 2) logits[2] = -infinity;
@@ -225,7 +225,7 @@ TEST_F(BeamSearchTest, ties_go_to_the_better_parent_and_the_lower_id) {
   }
 }
 
-TEST_F(BeamSearchTest, eos_at_step_zero_gives_an_empty_output_and_leaves_the_batch) {
+TEST_F(BeamSearchTest, EosAtStepZeroGivesAnEmptyOutputAndLeavesTheBatch) {
   TableScorer scorer(5, [](const Ids& source, const Ids& prefix) {
     std::vector<float> logits(5, -infinity);
     logits[source[0] == 3 || prefix.size() == 4 ? 2 : 4] = 0.0f;
@@ -238,7 +238,7 @@ TEST_F(BeamSearchTest, eos_at_step_zero_gives_an_empty_output_and_leaves_the_bat
   EXPECT_EQ(scorer.rows_of_steps, (std::vector<int>{3, 1, 1, 1, 1}));
 }
 
-TEST_F(BeamSearchTest, special_tokens_are_not_produced) {
+TEST_F(BeamSearchTest, SpecialTokensAreNotProduced) {
   TableScorer scorer(5, [](const Ids&, const Ids& prefix) {
     return prefix.empty() ? std::vector<float>{5, 9, 0, 1, 0} : std::vector<float>{0, 0, 9, 0, 0};
   });
@@ -248,7 +248,7 @@ TEST_F(BeamSearchTest, special_tokens_are_not_produced) {
   EXPECT_EQ(beam_search(scorer, std::vector<Ids>{{7}}, o)[0].hypotheses[0].ids, (Ids{0}));
 }
 
-TEST_F(BeamSearchTest, outputs_are_no_longer_than_allowed) {
+TEST_F(BeamSearchTest, OutputsAreNoLongerThanAllowed) {
   TableScorer scorer(5, [](const Ids&, const Ids&) { return std::vector<float>{0, 0, -20, 1, 0}; });
   for (const int beam : {1, 4}) {
     SearchOptions o = options();
@@ -267,7 +267,7 @@ TEST_F(BeamSearchTest, outputs_are_no_longer_than_allowed) {
   }
 }
 
-TEST_F(BeamSearchTest, all_finished_gives_what_finished_before_the_best_was_known) {
+TEST_F(BeamSearchTest, AllFinishedGivesWhatFinishedBeforeTheBestWasKnown) {
   const std::vector<Ids> sources = some_sources(32);
   TableScorer scorer = random_scorer(40, 1.0);
   SearchOptions o = options();
@@ -306,7 +306,7 @@ TEST(SearchTree, AttentionOfDeadBranchesIsFreed) {
   EXPECT_EQ(tree.attention.add(values), 0);  // slots are used again
 }
 
-TEST_F(BeamSearchTest, batch_order_and_threads_do_not_matter) {
+TEST_F(BeamSearchTest, BatchOrderAndThreadsDoNotMatter) {
   const std::vector<Ids> sources = some_sources(64);
   SearchOptions o = options();
   o.want_attention = o.n_best = true;
@@ -343,7 +343,7 @@ TEST_F(BeamSearchTest, batch_order_and_threads_do_not_matter) {
   }
 }
 
-TEST_F(BeamSearchTest, n_best_lists_are_sorted_and_distinct) {
+TEST_F(BeamSearchTest, NBestListsAreSortedAndDistinct) {
   SearchOptions o = options();
   o.beam_size = 12;
   o.n_best = true;
@@ -362,7 +362,7 @@ TEST_F(BeamSearchTest, n_best_lists_are_sorted_and_distinct) {
   }
 }
 
-TEST_F(BeamSearchTest, stopping_early_changes_no_result_and_saves_steps) {
+TEST_F(BeamSearchTest, StoppingEarlyChangesNoResultAndSavesSteps) {
   const std::vector<Ids> sources = some_sources(60);
   for (const Ranking& ranking :
        {Ranking{}, Ranking{1, 0, 0}, Ranking{0, 0.6, 0}, Ranking{0, 1, 0.2}}) {
@@ -383,7 +383,7 @@ TEST_F(BeamSearchTest, stopping_early_changes_no_result_and_saves_steps) {
   }
 }
 
-TEST_F(BeamSearchTest, forced_decoding_gives_the_scores_of_the_search) {
+TEST_F(BeamSearchTest, ForcedDecodingGivesTheScoresOfTheSearch) {
   const std::vector<Ids> sources = some_sources(30);
   SearchOptions o = options();
   o.n_best = o.want_attention = true;
@@ -406,7 +406,7 @@ TEST_F(BeamSearchTest, forced_decoding_gives_the_scores_of_the_search) {
     }
 }
 
-TEST_F(BeamSearchTest, forced_decoding_reads_the_table) {
+TEST_F(BeamSearchTest, ForcedDecodingReadsTheTable) {
   TableScorer scorer =
       table({{{}, {0.1f, 0, 0.2f, 0.45f, 0.25f}}, {{3}, {0, 0, 0.5f, 0.125f, 0.375f}}}, 5);
   const auto scores =
@@ -420,7 +420,7 @@ TEST_F(BeamSearchTest, forced_decoding_reads_the_table) {
   EXPECT_THROW(force_decode(scorer, std::vector<Ids>{{7}}, std::vector<Ids>{}), Error);
 }
 
-TEST_F(BeamSearchTest, refuses_what_is_no_probability) {
+TEST_F(BeamSearchTest, RefusesWhatIsNoProbability) {
   for (const float bad : {std::nanf(""), infinity}) {
     TableScorer scorer(5, [=](const Ids&, const Ids& prefix) {
       return prefix.size() < 2 ? std::vector<float>{0, 0, 0, 1, 0}
@@ -434,7 +434,7 @@ TEST_F(BeamSearchTest, refuses_what_is_no_probability) {
   EXPECT_THROW(beam_search(dead_end, std::vector<Ids>{{7}}, options()), Error);
 }
 
-TEST(SearchOptionsTest, refuses_what_contradicts) {
+TEST(SearchOptionsTest, RefusesWhatContradicts) {
   SearchSpec spec;
   EXPECT_EQ(search_options(spec, {}).ranking.length_penalty, 0.6);
   spec.normalize = 0.6;
@@ -444,7 +444,7 @@ TEST(SearchOptionsTest, refuses_what_contradicts) {
 }
 
 // SearchSpec is validated with the ranges of the options, also when it was not parsed.
-TEST(SearchOptionsTest, rejects_values_out_of_range) {
+TEST(SearchOptionsTest, RejectsValuesOutOfRange) {
   SearchSpec spec;
   spec.beam_size = 1024;
   EXPECT_EQ(search_options(spec, {}).beam_size, 1024);
@@ -464,7 +464,7 @@ TEST(SearchOptionsTest, rejects_values_out_of_range) {
   EXPECT_THROW(search_options(spec, {}), Error);
 }
 
-TEST(RankingTest, follows_wu_et_al_and_marian) {
+TEST(RankingTest, FollowsWuEtAlAndMarian) {
   EXPECT_NEAR((Ranking{0, 0.6, 0}.score(-3.0f, 9, 0)), -3.0 / std::pow(14.0 / 6.0, 0.6), 1e-6);
   EXPECT_NEAR((Ranking{0.6, 0, 0}.score(-3.0f, 9, 0)), -3.0 / std::pow(9.0, 0.6), 1e-6);
   EXPECT_NEAR((Ranking{0, 0, 0.2}.score(-3.0f, 9, -1.5)), -3.3, 1e-6);

@@ -10,6 +10,7 @@
 #include "table_scorer.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include <gtest/gtest.h>
 
@@ -37,6 +38,15 @@ TableScorer sentence_copier() {
         weights[std::min(begin_of_sentence(source) + prefix.size(), source.size())] = 1.0f;
         return weights;
       });
+}
+
+/// Loses every span, so that lines with spans are translated in parts.
+TableScorer span_loser() {
+  return TableScorer(small_vocabulary().size(), [](const Ids&, const Ids& prefix) {
+    std::vector<float> logits(small_vocabulary().size(), -5.0f);
+    logits[prefix.empty() ? 7 : 2] = 5.0f;
+    return logits;
+  });
 }
 
 Ids joined(const Texts& sentences) {
@@ -220,11 +230,7 @@ TEST_F(ContextTest, TextRulesApplyToTheContext) {
 }
 
 TEST_F(ContextTest, PartsOfALineHaveItsContext) {
-  TableScorer scorer(small_vocabulary().size(), [](const Ids&, const Ids& prefix) {
-    std::vector<float> logits(small_vocabulary().size(), -5.0f);
-    logits[prefix.empty() ? 7 : 2] = 5.0f;  // loses every span
-    return logits;
-  });
+  TableScorer scorer = span_loser();
   BatchTranslator plain(scorer, small_vocabulary(), small_vocabulary(), options(1));
   TextRules rules;
   rules.preserve.placeholders = true;
@@ -237,6 +243,58 @@ TEST_F(ContextTest, PartsOfALineHaveItsContext) {
   };
   EXPECT_EQ(has(joined({"the dog", "a fox"})), 1);
   EXPECT_EQ(has(joined({"the dog", "jumps"})), 1);
+}
+
+TEST_F(ContextTest, PartsReadAsMuchContextAsLinesOfTheirLength) {
+  const Texts line{"the lazy dog {a} it {b} fox"}, parts{"the lazy dog", "it", "fox"};
+  const ContextSentences context{"over the fox", "\u200b", "a dog", "jumps", "\u200b"};
+  const std::vector<ContextSentences> contexts(3, context);
+  TextRules rules;
+  rules.preserve.placeholders = true;
+  log::set_level(log::Level::off);
+  for (const int sentences : {1, 3, 5})
+    for (int max_length = 1; max_length < 40; ++max_length) {
+      TableScorer scorer = span_loser(), expected = span_loser();
+      BatchTranslatorOptions o = options(sentences);
+      o.batching.max_length = max_length;
+      o.batching.mini_batch = 1;
+      BatchTranslator plain(scorer, small_vocabulary(), small_vocabulary(), o),
+          other(expected, small_vocabulary(), small_vocabulary(), o);
+      TextTranslator::Statistics statistics;
+      TextTranslator translator(plain, small_vocabulary(), small_vocabulary(), rules, statistics);
+      translator.translate(line, 1, std::span(contexts).first(1));
+      other.translate(line, 1, std::span(contexts).first(1));
+      other.translate_parts(parts, contexts);
+      EXPECT_EQ(scorer.encoded, expected.encoded) << sentences << ' ' << max_length;
+      const auto used = plain.encoder().used_context(context, joined({"fox"}).size());
+      Texts read(used.begin(), used.end());
+      read.emplace_back("fox");
+      std::erase(read, "\u200b");  // has no pieces
+      Ids ids = joined(read);
+      ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length)));
+      EXPECT_GE(std::count(scorer.encoded.begin(), scorer.encoded.end(), ids), 1)
+          << sentences << ' ' << max_length;
+    }
+  log::set_level(log::Level::info);
+}
+
+TEST_F(ContextTest, ManyPartsWithALongContextTakeLinearTime) {
+  Texts texts(2);
+  while (texts[0].size() < 300'000) texts[0] += "the quick fox ";
+  for (int i = 0; i < 400; ++i) texts[1] += "a {name} ";
+  TextRules rules;
+  rules.preserve.placeholders = true;
+  TableScorer scorer = span_loser();
+  BatchTranslator plain(scorer, small_vocabulary(), small_vocabulary(), options(1));
+  TextTranslator::Statistics statistics;
+  TextTranslator translator(plain, small_vocabulary(), small_vocabulary(), rules, statistics);
+  const auto start = std::chrono::steady_clock::now();
+  log::set_level(log::Level::off);
+  translator.translate(texts);
+  log::set_level(log::Level::info);
+  EXPECT_EQ(statistics.in_parts, 1);
+  // A fraction of a second; half a minute where every part encodes the context.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST_F(ContextTest, PairsAreScoredWithTheContextOfTheirSources) {

@@ -92,7 +92,7 @@ std::vector<std::string> translate(FrozenModel& frozen, const BatchTranslatorOpt
   return result;
 }
 
-TEST(Crew, translations_and_scores_are_those_of_one_worker) {
+TEST(Crew, TranslationsAndScoresAreThoseOfOneWorker) {
   const std::vector<std::string> lines = some_lines(60), others = [] {
     std::vector<std::string> copy = some_lines(60);
     std::reverse(copy.begin(), copy.end());
@@ -124,7 +124,7 @@ TEST(Crew, translations_and_scores_are_those_of_one_worker) {
   }
 }
 
-TEST(Crew, workers_share_the_weights) {
+TEST(Crew, WorkersShareTheWeights) {
   FrozenModel frozen(Dtype::f32);
   const std::size_t weights = frozen.engine.arena.statistics().in_use;
   SharedCrew shared(frozen, 2, 1);
@@ -133,7 +133,7 @@ TEST(Crew, workers_share_the_weights) {
   EXPECT_EQ(frozen.engine.arena.statistics().in_use, weights);
 }
 
-TEST(Crew, a_single_batch_has_all_threads) {
+TEST(Crew, ASingleBatchHasAllThreads) {
   FrozenModel frozen(Dtype::f32);
   SharedCrew shared(frozen, 2, 1);
   BatchTranslatorOptions options = rich_options(frozen);
@@ -148,7 +148,7 @@ TEST(Crew, a_single_batch_has_all_threads) {
 }
 
 // The threads of workers without a batch work on the batches of the others.
-TEST(Crew, few_batches_have_workers_of_more_threads) {
+TEST(Crew, FewBatchesHaveWorkersOfMoreThreads) {
   FrozenModel frozen(Dtype::f32);
   SharedCrew shared(frozen, 5, 1), wide(frozen, 2, 2);
   BatchTranslatorOptions options = rich_options(frozen);
@@ -173,7 +173,7 @@ TEST(Crew, few_batches_have_workers_of_more_threads) {
   EXPECT_EQ(translate(frozen, options, lines), expected) << "where there are no more threads";
 }
 
-TEST(Crew, listeners_hear_of_every_sentence_and_can_end_the_work) {
+TEST(Crew, ListenersHearOfEverySentenceAndCanEndTheWork) {
   FrozenModel frozen(Dtype::f32);
   SharedCrew shared(frozen, 2, 1);
   BatchTranslatorOptions options = rich_options(frozen);
@@ -200,7 +200,7 @@ struct NoMemory : StepScorer {
   std::atomic<int> refused{0};
 };
 
-TEST(Crew, batches_for_which_a_worker_has_no_memory_are_done_alone) {
+TEST(Crew, BatchesForWhichAWorkerHasNoMemoryAreDoneAlone) {
   log::set_level(log::Level::off);
   FrozenModel frozen(Dtype::f32);
   BatchTranslatorOptions options = rich_options(frozen);
@@ -232,7 +232,7 @@ double imbalance(const std::vector<std::vector<std::size_t>>& batches,
          std::accumulate(busy.begin(), busy.end(), 0.0);
 }
 
-TEST(Crew, workers_end_together) {
+TEST(Crew, WorkersEndTogether) {
   Rng rng(11);
   std::vector<std::size_t> lengths(1000), sentences(1000);
   for (std::size_t& length : lengths) length = 5 + rng.below(30);

@@ -8,9 +8,13 @@
 #include "small_vocabulary.h"
 #include "table_scorer.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <memory>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace nmt {
@@ -186,6 +190,27 @@ TEST_F(EnsembleTest, MembersMayHaveTheirOwnSourceVocabulary) {
   ASSERT_EQ(second.encoded.size(), 2u);
   for (const Ids& ids : second.encoded) EXPECT_LE(ids.size(), 4u);
   EXPECT_THROW(both.begin(std::vector<Ids>{{3}}, false), Error);
+}
+
+TEST_F(EnsembleTest, ACropOfAMembersOwnSourceIsReportedOnce) {
+  const Vocabulary& words = small_vocabulary();
+  TableScorer first = random_scorer(words.size(), 1), second = random_scorer(words.size(), 1);
+  const auto shared = std::make_shared<std::atomic<bool>>(false);
+  const std::vector<Ids> ids{{3}, {4}};
+  const std::vector<std::string> lines{"the fox", "the quick brown fox jumps over the lazy dog"};
+  testing::internal::CaptureStderr();
+  for (int worker = 0; worker < 2; ++worker) {
+    EnsembleScorer both(cpu, {{&first}, {&second, &words, 1}}, Combination::log_probabilities, 8,
+                        shared);
+    both.begin(ids, lines, false);
+    both.begin(ids, lines, false);
+  }
+  const std::string warnings = testing::internal::GetCapturedStderr();
+  EXPECT_NE(warnings.find(fmt::format("a line has {} tokens", words.encode(lines[1]).size())),
+            std::string::npos)
+      << warnings;
+  EXPECT_NE(warnings.find("only the first 8 (max-length)"), std::string::npos) << warnings;
+  EXPECT_EQ(std::count(warnings.begin(), warnings.end(), '\n'), 1) << warnings;
 }
 
 TEST_F(EnsembleTest, RefusesWhatDoesNotFit) {

@@ -26,7 +26,7 @@ class LineWriterTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder); }
 };
 
-TEST_F(LineWriterTest, a_file_takes_its_name_when_whole) {
+TEST_F(LineWriterTest, AFileTakesItsNameWhenWhole) {
   const std::string path = folder / "out";
   std::ofstream(path) << "old\n";
   {
@@ -44,7 +44,7 @@ TEST_F(LineWriterTest, a_file_takes_its_name_when_whole) {
             1);
 }
 
-TEST_F(LineWriterTest, what_is_not_committed_leaves_no_trace) {
+TEST_F(LineWriterTest, WhatIsNotCommittedLeavesNoTrace) {
   const std::string path = folder / "out";
   {
     LineWriter writer(path);
@@ -53,7 +53,7 @@ TEST_F(LineWriterTest, what_is_not_committed_leaves_no_trace) {
   EXPECT_TRUE(std::filesystem::is_empty(folder));
 }
 
-TEST_F(LineWriterTest, a_link_stays_a_link) {
+TEST_F(LineWriterTest, ALinkStaysALink) {
   std::ofstream(folder / "target") << "old";
   std::filesystem::create_symlink("target", folder / "link");
   LineWriter writer(folder / "link");
@@ -63,7 +63,7 @@ TEST_F(LineWriterTest, a_link_stays_a_link) {
   EXPECT_EQ(contents(folder / "target"), "new");
 }
 
-TEST_F(LineWriterTest, says_what_is_wrong) {
+TEST_F(LineWriterTest, SaysWhatIsWrong) {
   EXPECT_THROW(LineWriter(folder.string()), Error);
   EXPECT_THROW(LineWriter((folder / "none" / "out").string()), Error);
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";

@@ -44,7 +44,7 @@ bool same(const std::vector<Hypothesis>& a, const std::vector<Hypothesis>& b) {
 
 // With a real model whose scores do not depend on the batch, results are bit-identical for every
 // batch.
-TEST(ModelSearch, the_same_for_every_batch_order_and_number_of_threads) {
+TEST(ModelSearch, TheSameForEveryBatchOrderAndNumberOfThreads) {
   const std::vector<Ids> sources = random_sources(64);
   const std::pair<const char*, AttentionQuery> kinds[] = {{"lrn", AttentionQuery::recurrent},
                                                           {"olrn", AttentionQuery::first_layer},
@@ -95,7 +95,7 @@ TEST(ModelSearch, the_same_for_every_batch_order_and_number_of_threads) {
   }
 }
 
-TEST(ModelSearch, a_steady_search_takes_no_tensor_memory) {
+TEST(ModelSearch, ASteadySearchTakesNoTensorMemory) {
   test::Engine engine(2);
   Model model(small("lrn", AttentionQuery::recurrent), source_size, target_size, engine.context, 5);
   model.freeze();

@@ -79,7 +79,7 @@ class PairScorerTest : public testing::Test {
   }
 };
 
-TEST_F(PairScorerTest, agrees_with_the_table) {
+TEST_F(PairScorerTest, AgreesWithTheTable) {
   for (const int batch : {1, 2, 64}) {
     PairScorerOptions o = options();
     o.ranking.length_penalty = 0.6;
@@ -110,7 +110,7 @@ TEST_F(PairScorerTest, agrees_with_the_table) {
   }
 }
 
-TEST_F(PairScorerTest, gives_the_scores_of_the_translator) {
+TEST_F(PairScorerTest, GivesTheScoresOfTheTranslator) {
   SearchSpec spec;
   spec.coverage_penalty = 0.2;
   spec.n_best = true;
@@ -140,7 +140,7 @@ TEST_F(PairScorerTest, gives_the_scores_of_the_translator) {
   }
 }
 
-TEST_F(PairScorerTest, pieces_are_read_as_they_stand) {
+TEST_F(PairScorerTest, PiecesAreReadAsTheyStand) {
   const PieceText pieces(vocabulary);
   const Ids ids = vocabulary.encode("the quick dog");
   EXPECT_EQ(pieces.encode(pieces.decode(ids)), ids);
@@ -150,7 +150,7 @@ TEST_F(PairScorerTest, pieces_are_read_as_they_stand) {
   EXPECT_EQ(pieces.encode("  "), Ids{});
 }
 
-TEST_F(PairScorerTest, writes_a_line_a_pair_or_one_figure) {
+TEST_F(PairScorerTest, WritesALineAPairOrOneFigure) {
   const PairScore first =
       PairScorer(table, vocabulary, vocabulary, options()).score(sources, targets)[2];
   const std::string text = run(sources, targets, {}, options());
@@ -164,7 +164,7 @@ TEST_F(PairScorerTest, writes_a_line_a_pair_or_one_figure) {
   EXPECT_EQ(run({"a dog"}, {""}, summary, options()), fmt::format("{:.6f}\n", -first.score));
 }
 
-TEST_F(PairScorerTest, an_n_best_list_gets_a_feature) {
+TEST_F(PairScorerTest, AnNBestListGetsAFeature) {
   ScoreOutput output;
   output.n_best = true;
   const std::vector<std::string> list{"0 ||| fox ||| F0= -1 ||| -0.5",
@@ -192,7 +192,7 @@ TEST_F(PairScorerTest, an_n_best_list_gets_a_feature) {
     EXPECT_THROW(run({"a", "b", "c", "d"}, bad, output, options()), Error);
 }
 
-TEST_F(PairScorerTest, unequal_files_are_named_with_their_lines) {
+TEST_F(PairScorerTest, UnequalFilesAreNamedWithTheirLines) {
   const auto message = [&](const std::vector<std::string>& s,
                            const std::vector<std::string>& t) -> std::string {
     try {
@@ -210,7 +210,7 @@ TEST_F(PairScorerTest, unequal_files_are_named_with_their_lines) {
   EXPECT_EQ(message({"a", "b"}, {"a", "b"}), "");
 }
 
-TEST_F(PairScorerTest, crops_long_lines) {
+TEST_F(PairScorerTest, CropsLongLines) {
   log::set_level(log::Level::off);
   PairScorerOptions o = options();
   o.batching.max_length = 3;

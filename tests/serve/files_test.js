@@ -144,3 +144,29 @@ subtitles("a\rb\r\nc < d", ["a b c < d"], ["x y"], "x\ry");
 subtitles("a\n", ["a"], [""], "");
 
 assert.throws(() => Files.read("a.docx", ""), /expected a file ending in/);
+
+// The language of a file is detected once; a guess (confidence 0) does not count.
+async function askedSources(detections) {
+  const sources = [];
+  const call = async (address, fields) => {
+    sources.push(fields.source);
+    const { confidence, language } = detections[sources.length - 1];
+    return {
+      translatedText: fields.q.map((text) => text.toUpperCase()),
+      ...(fields.source === "auto" && { detectedLanguage: [{ confidence, language }] })
+    };
+  };
+  const counts = [];
+  const translations = await Files.translate(
+      [["a", "b"], ["c"], ["d"]], { source: "auto", target: "de" }, call,
+      (count) => counts.push(count));
+  assert.deepStrictEqual(translations, ["A", "B", "C", "D"]);
+  assert.deepStrictEqual(counts, [2, 3, 4]);
+  return sources;
+}
+(async () => {
+  const en = { confidence: 90, language: "en" };
+  const guess = { confidence: 0, language: "fr" };
+  assert.deepStrictEqual(await askedSources([en, guess, guess]), ["auto", "en", "en"]);
+  assert.deepStrictEqual(await askedSources([guess, en, guess]), ["auto", "auto", "en"]);
+})();

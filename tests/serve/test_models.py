@@ -9,7 +9,7 @@ import threading
 import time
 import unittest
 
-from running_server import WithModels, serving
+from running_server import SECONDS, WithModels, serving
 
 
 class Models(WithModels):
@@ -79,6 +79,30 @@ class Models(WithModels):
             self.assertEqual(server.metric("nmt_model_load_failures_total"), 1)
             self.assertEqual(server.translate(self.lines[:1])["translatedText"],
                              self.expected(self.lines[:1], model="de-fr"))
+
+    def test_a_model_that_translates_is_not_idle(self):
+        """A batch of more than two seconds, with models unloaded after one."""
+        text = "\n".join(self.lines * 100)
+        for beam in (16, 32, 64, 128, 256):
+            with serving(self.models, "--unload-after", "1", "--beam-size", beam, "--mini-batch",
+                         "100000", "--latency-target", "60000",
+                         "--request-timeout", SECONDS) as server:
+                start, loaded = time.monotonic(), []
+                with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                    asked = pool.submit(server.translate, text)
+                    while not asked.done():
+                        loaded.append(server.metric("nmt_models_loaded"))
+                        time.sleep(0.1)
+                seconds = time.monotonic() - start
+                asked.result()
+                self.assertEqual(loaded, sorted(loaded))  # 0, then 1 to the end
+                end = time.monotonic() + 20
+                while server.metric("nmt_models_loaded") != 0 and time.monotonic() < end:
+                    time.sleep(0.1)
+                self.assertEqual(server.metric("nmt_models_loaded"), 0)
+            if seconds > 3:
+                return
+        self.fail(f"the longest batch took {seconds} s")
 
     def test_an_unusable_model_does_not_keep_others_from_coming(self):
         folder, named = self.home / "others", self.home / "named"

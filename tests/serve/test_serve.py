@@ -385,6 +385,8 @@ class Serve(WithServer):
                                   capture_output=True, text=True, timeout=SECONDS)
             self.assertEqual(done.returncode, status, (arguments, done.stderr))
             self.assertEqual(len(re.findall("^error: ", done.stderr, re.M)), 1, done.stderr)
+            if arguments == [empty]:
+                self.assertIn(f"error: models: none in {empty}; expected", done.stderr)
         listening.close()
 
 

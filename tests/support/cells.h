@@ -2,7 +2,7 @@
 
 // A cell with random parameters for tests of the drivers, and its copy in double for the reference.
 
-#include "autograd/ops.h"
+#include "autograd/ops/recurrent.h"
 #include "tests/support/engine.h"
 #include "tests/support/reference.h"
 

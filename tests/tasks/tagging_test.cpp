@@ -1,3 +1,4 @@
+#include "autograd/ops/losses.h"
 #include "core/error.h"
 #include "kernels/softmax_loss.h"
 #include "nn/unit_registry.h"

@@ -130,7 +130,8 @@ with tempfile.TemporaryDirectory() as folder:
     held_out = lines(("rare" if i in (3, 7) else "red", "X da " * (600 if i in (3, 7) else 1))
                      if i % 2 else ("blue", "da") for i in range(40))
     _, err = ok("nmt-train", "--task", "classification", file("held", held_out),
-                "--model", os.path.join(folder, "held.model"), "--after", "1u", *SMALL)
+                "--model", os.path.join(folder, "held model"), "--after", "1u", *SMALL)
+    assert f"classify with: nmt-classify '{folder}/held model' < TEXT > LABELS" in err, err
     assert ("cropped to 1000 tokens" in err and "does not have the labels of" in err
             and "rare" in err), err
 
@@ -207,6 +208,8 @@ with tempfile.TemporaryDirectory() as folder:
     refused(3, ["label 'a b' has a space"], *task, file("space", "a b\tx\nb\ty\n"))
     refused(3, ["pairs"], *task, train, "--valid-sets", os.path.join(folder, "pairs"))
     refused(3, ["at least two labels"], *task, file("one", "a\tx\na\ty\n"))
+    refused(3, ["all texts left for training have the label a; give a development set with "
+                "valid-sets"], *task, file("rest", "a\tx\nb\ty\n"))
     refused(2, ["missing"], *task, os.path.join(folder, "missing"))
     assert not os.path.exists(os.path.join(folder, "none"))
     refused(2, ["classifier", "tagger"], "nmt-tag", model, stdin="a\n")

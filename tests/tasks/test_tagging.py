@@ -194,6 +194,8 @@ with tempfile.TemporaryDirectory() as folder:
     refused(3, ["no words"], *task, file("empty", ""))
     refused(3, ["column 9"], *task, train, "--tag-column", "9")
     refused(3, ["at least two tags"], *task, file("one", "a X\nb X\n\nc X\n"))
+    refused(3, ["all words left for training have the tag X; give a development set with "
+                "valid-sets"], *task, file("rest", "a X\nb X\n\nc Y\n"))
     refused(2, ["missing"], *task, os.path.join(folder, "missing"))
     refused(2, ["2 files", "a tagger"], *task, "--train-sets", train, valid)
     refused(2, ["label-smoothing"], *task, train, "--crf", "--label-smoothing", "0.1")

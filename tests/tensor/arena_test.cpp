@@ -58,7 +58,7 @@ std::unique_ptr<MemorySource> small_chunks() {
   return std::make_unique<Limited>(std::size_t{1} << 30);
 }
 
-TEST(Arena, large_chunks_are_whole) {
+TEST(Arena, LargeChunksAreWhole) {
   Arena arena;
   for (const std::size_t bytes : {std::size_t{2} << 20, (std::size_t{2} << 20) + 64}) {
     Block* const block = arena.allocate(bytes);
@@ -67,7 +67,7 @@ TEST(Arena, large_chunks_are_whole) {
   }
 }
 
-TEST(Arena, blocks_never_overlap_and_merge_again) {
+TEST(Arena, BlocksNeverOverlapAndMergeAgain) {
   Arena arena(1 << 16, small_chunks());
   Rng rng(1);
   struct Live {
@@ -100,7 +100,7 @@ TEST(Arena, blocks_never_overlap_and_merge_again) {
   EXPECT_EQ(arena.statistics().reserved, 0u);  // all neighbors merged into whole chunks
 }
 
-TEST(Arena, a_repeated_pattern_asks_the_system_for_nothing) {
+TEST(Arena, ARepeatedPatternAsksTheSystemForNothing) {
   Arena arena(1 << 12, small_chunks());
   const auto pattern = [&] {
     std::vector<Tensor> tensors;
@@ -115,7 +115,7 @@ TEST(Arena, a_repeated_pattern_asks_the_system_for_nothing) {
 }
 
 #ifdef NMT_GUARDED
-TEST(Arena, nothing_beside_a_tensor_is_accessible) {
+TEST(Arena, NothingBesideATensorIsAccessible) {
   const auto write = [](std::int64_t n, std::int64_t at) {
     Arena arena;
     Tensor before(arena, Shape{16}), tensor(arena, Shape{n}), after(arena, Shape{16});
@@ -139,7 +139,7 @@ TEST(Arena, nothing_beside_a_tensor_is_accessible) {
 }
 #endif
 
-TEST(Arena, asks_for_no_more_than_it_needs_where_a_whole_chunk_is_refused) {
+TEST(Arena, AsksForNoMoreThanItNeedsWhereAWholeChunkIsRefused) {
   Arena arena(1 << 16, std::make_unique<Limited>(100000));
   const auto gap = std::int64_t{host_guard.gap} / 4;
   const Tensor first(arena, Shape{10});  // a chunk of 65,536 bytes, and 34,464 are left
@@ -152,7 +152,7 @@ TEST(Arena, asks_for_no_more_than_it_needs_where_a_whole_chunk_is_refused) {
 
 // Whichever allocation of the heap fails within allocate(): the arena stays as it was and loses
 // nothing.
-TEST(Arena, stays_as_it_was_where_the_heap_has_no_more) {
+TEST(Arena, StaysAsItWasWhereTheHeapHasNoMore) {
   int failures = 0;
   for (const bool chunk_is_there : {false, true})
     for (int left = 0;; ++left) {
@@ -180,7 +180,7 @@ TEST(Arena, stays_as_it_was_where_the_heap_has_no_more) {
   EXPECT_GE(failures, 3);
 }
 
-TEST(Tensor, shares_storage_and_checks_shapes) {
+TEST(Tensor, SharesStorageAndChecksShapes) {
   Arena arena;
   Tensor a(arena, {4, 3});
   for (int i = 0; i < 12; ++i) a.f32()[i] = static_cast<float>(i);
@@ -195,7 +195,7 @@ TEST(Tensor, shares_storage_and_checks_shapes) {
   EXPECT_THROW(flat.data<std::int32_t>(), Error);
 }
 
-TEST(Tensor, a_borrowed_one_counts_its_own_references) {
+TEST(Tensor, ABorrowedOneCountsItsOwnReferences) {
   Arena arena;
   EXPECT_FALSE(Tensor().borrow());
   Tensor whole(arena, {4, 3});

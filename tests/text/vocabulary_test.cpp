@@ -337,6 +337,22 @@ TEST(Vocabulary, RejectsLongSelfTests) {
             "vocabulary hostile.spm: more than 64 KiB of self-test samples");
 }
 
+TEST(Vocabulary, IsNotSavedToStandardOutput) {
+  const Vocabulary vocabulary = train(corpus(), {.size = 60}).vocabulary;
+  testing::internal::CaptureStdout();
+  for (const char* const path : {"", "-"}) {
+    try {
+      vocabulary.save(path);
+      ADD_FAILURE() << path;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage);
+      EXPECT_EQ(error.what(),
+                "vocabulary: save to '" + std::string(path) + "'; expected the name of a file");
+    }
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
+
 // Some corrupt files still load, with other pieces. None may crash the process.
 TEST(Vocabulary, CorruptBytesAreRejectedOrHarmless) {
   const std::string good = train(corpus(), {.size = 60}).vocabulary.bytes();

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import shlex
 import shutil
 import struct
 import subprocess
@@ -116,6 +117,13 @@ class Averages(unittest.TestCase):
         self.assertEqual(tensors(output / "best" / "model.safetensors"),
                          tensors(self.model / "latest" / "model.safetensors"))
 
+    def test_the_printed_command_is_quoted_for_a_shell(self):
+        output = self.home / "it's a mean"
+        done = run("nmt-average", self.model, output, "--last", "1")
+        command = done.stderr.decode().split("translate with: ")[1]
+        self.assertEqual(shlex.split(command),
+                         ["nmt-translate", "-m", str(output), "<", "INPUT", ">", "OUTPUT"])
+
     def test_what_cannot_be_averaged(self):
         never = self.home / "never"
         self.refused(2, "nmt-average", "-m", self.model, "-o", never, "--last", "9",
@@ -131,6 +139,13 @@ class Averages(unittest.TestCase):
         self.refused(2, "nmt-average", "-m", self.model, "-o", self.other, says=["other", "exists"])
         self.refused(2, "nmt-average", "-m", self.model, "-o", self.model / "checkpoints/mean",
                      says=["is a file of the model"])
+        start = self.home / "start"
+        shutil.copytree(self.model, start, symlinks=True)
+        for updates in (10, 20, 30, 40):
+            shutil.rmtree(start / f"checkpoints/{updates}")
+        for choice in (["--last", "1"], ["--best", "1"], []):
+            self.refused(2, "nmt-average", "-m", start, "-o", never, *choice,
+                         says=[f"{start}: has no checkpoint after update 0; train further first"])
         mixed = self.home / "mixed"
         shutil.copytree(self.model, mixed, symlinks=True)
         shutil.rmtree(mixed / "checkpoints/30")
@@ -207,6 +222,19 @@ class Averages(unittest.TestCase):
         for x, y, mean in zip(a, b, score("-m", self.model, self.other, "--weights", "3", "1", "-t",
                                           *pair), strict=True):
             self.assertAlmostEqual(mean, (3 * x + y) / 4, delta=2e-5 * abs(mean))
+
+    def test_only_an_option_that_takes_several_models_says_so(self):
+        file = self.home / "test.en"
+        message = f"error: model: {file} is a file, not a model directory"
+        done = run("nmt-translate", "-m", self.model, file)
+        self.assertIn(f"{message} (an option that takes several names takes all up to the next",
+                      done.stderr.decode())
+        for program, *more in (("nmt-average", "-o", self.home / "x"), ("nmt-info",),
+                               ("nmt-report", "-o", self.home / "x"), ("nmt-explain",),
+                               ("nmt-convert", "-o", self.home / "x")):
+            done = run(program, "-m", file, *more)
+            self.assertEqual((done.returncode, done.stderr.decode().splitlines()[-1]),
+                             (2, message), program)
 
     def test_what_is_no_ensemble(self):
         self.refused(2, "nmt-translate", "-m", self.model, self.foreign,

@@ -116,8 +116,9 @@ class Conversions(unittest.TestCase):
     def test_numbers_are_those_of_the_definition(self):
         exact = tensors(model_file(self.model))
         for precision, dtype in (("int8", "I8"), ("bfloat16", "BF16")):
-            out = self.home / f"numbers-{precision}"
-            self.convert(self.model, out, "--precision", precision, "--no-check")
+            out = self.home / f"numbers in {precision}"
+            report = self.convert(self.model, out, "--precision", precision, "--no-check")
+            self.assertIn(f"translate with: nmt-translate -m '{out}' < INPUT > OUTPUT", report)
             stored = tensors(model_file(out))
             rounded = [name for name, tensor in stored.items() if tensor[0] == dtype]
             self.assertGreater(len(rounded), 8)

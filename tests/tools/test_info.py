@@ -51,7 +51,7 @@ class InfoTest(unittest.TestCase):
                 self.assertAlmostEqual(info(recipe, None, *more)["parameters"]["total"] / 1e6,
                                        millions, delta=0.05)
                 text = (CONFIGS / f"{recipe}.yaml").read_text(encoding="utf-8").split(
-                    "# Architecture")[1].split("\n")[0]
+                    "# Architecture")[1].split("\ntype")[0]
                 self.assertIn(f"{millions}M", text)
 
     # LRN paper, table 3, in whole millions with the tables.

@@ -451,6 +451,8 @@ class LanguageModelTest(unittest.TestCase):
                                        self.text, status=2).stderr)
         self.assertIn("without effect: noise (task is language-model)",
                       self.train("noise", "--noise", "0.1", "--after", "1u").stderr)
+        self.assertIn(f"score with: nmt-score -m '{self.dir / 'two words'}' TEXT",
+                      self.train("two words", "--after", "1u").stderr)
         self.assertIn("without effect: enc-depth (task is language-model);",
                       self.train("idle", "--enc-depth", "3", "--unit", "gru", "--after", "1u",
                                  status=2).stderr)

@@ -178,6 +178,29 @@ class Options(unittest.TestCase):
                                PROGRAMS, "--check"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_reference_describes_every_option(self):
+        """In the section of its program, or in another one that this section links to."""
+        page = (ROOT / "docs/reference/options.md").read_text(encoding="utf-8")
+        sections, seen = {}, 0
+        for part in re.split(r"(?m)^###? ", page)[1:]:
+            heading, body = part.split("\n", 1)
+            sections[re.sub(r"[^a-z-]", "", heading.lower().replace(" ", "-"))] = body
+        words = [[path.name] for path in programs() if path.name != "nmt-vocab"]
+        for program, *command in [*words, ["nmt-vocab", "train"], ["nmt-vocab", "inspect"]]:
+            printed = run(PROGRAMS / program, *command, "--help=markdown")
+            for part in re.split(r"(?m)^### ", printed)[1:]:
+                heading, table = part.split("\n", 1)
+                own = sections[heading.replace(": ", "-").replace(" ", "-")]
+                for row in re.findall(r"(?m)^\| `.*$", table):
+                    name = re.search(OPTION, row)[0]
+                    linked = [sections[re.search(r"\]\(#([a-z-]+)\)", paragraph)[1]]
+                              for paragraph in own.strip().split("\n\n")
+                              if paragraph.startswith("As in") and f"`{name}`" in paragraph]
+                    self.assertEqual(sum(row in text.splitlines() for text in [own, *linked]), 1,
+                                     f"{heading}: {name}")
+                    seen += 1
+        self.assertGreater(seen, 500)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -80,6 +80,19 @@ TEST(Period, DueWhenAMultipleIsCrossed) {
   EXPECT_TRUE(is_reached(epoch, {8, 1.0, 0}));
 }
 
+// 0.3 / 0.1 and 0.7 / 0.1 round to less than 3 and 7.
+TEST(Period, EveryMultipleOfAFractionOfAnEpochIsDueOnce) {
+  const Period tenth{0.1, Period::Unit::epochs};
+  for (const int updates : {10, 30, 70, 1000}) {  // of an epoch
+    const auto at = [&](int update) {
+      return Progress{update, static_cast<double>(update) / updates, 0};
+    };
+    for (int update = 1; update <= 3 * updates; ++update)
+      EXPECT_EQ(is_due(tenth, at(update - 1), at(update)), update % (updates / 10) == 0)
+          << update << " of " << updates;
+  }
+}
+
 TEST(Schedule, WarmsUpLinearlyThenInverseSquareRoot) {
   TrainSpec spec = constant(0.5);
   spec.schedule = RateSchedule::inv_sqrt;
@@ -194,6 +207,20 @@ TEST(Schedule, HalvesOnStalls) {
   EXPECT_DOUBLE_EQ(schedule.rate({1, 30, 0}, {2, 7.5, 0}), 0.2);
   EXPECT_DOUBLE_EQ(schedule.rate({1, 30, 0}, {2, 7.5, 1}),
                    0.1);  // and once back to an older checkpoint
+}
+
+TEST(Schedule, StallsCountOnlyForADecayThatReadsThem) {
+  TrainSpec spec = constant(0.8);
+  spec.lr_decay_start = {10, 1};
+  for (const DecayStrategy strategy :
+       {DecayStrategy::epoch, DecayStrategy::stalled, DecayStrategy::epoch_stalled}) {
+    spec.lr_decay_strategy = strategy;
+    spec.lr_decay = 0;
+    EXPECT_FALSE(Schedule(spec).stall_counts(1)) << name_of(strategy);
+    spec.lr_decay = 0.5;
+    EXPECT_EQ(Schedule(spec).stall_counts(1), strategy != DecayStrategy::epoch)
+        << name_of(strategy);
+  }
 }
 
 TEST(Schedule, HalvesPerEpochAfterTheFirstStall) {

@@ -376,6 +376,12 @@ class ResumeTest(TrainingCase):
         shutil.copy(self.dir / "first" / "vocab.spm", here)
         run("train", self.en, "--model", other, "--size", "150", tool="nmt-vocab")
         self.train("m", "--after", "2u", "--vocabs", here)
+        # A dump has the names that the run is given, not those of the first run.
+        for model, name, dumped in (("m", self.dir / "m" / "vocab.spm", self.dir / "m/vocab.spm"),
+                                    ("first", here, "")):  # learned
+            self.assertIn(f"\nvocabs: [{dumped}]\n",
+                          self.train(model, "--after", "4u", "--vocabs", name,
+                                     "--dump-config").stdout)
         for updates, name in ((4, [f"{self.dir}/./v.spm"]), (6, [here]), (8, []),
                               (10, [self.dir / "m" / "vocab.spm"])):
             self.train("m", "--after", f"{updates}u", *(["--vocabs", *name] if name else []))

@@ -70,6 +70,33 @@ class SettingsTest(TrainingCase):
         self.assertIn(f"warning: {said}\n", done.stderr)
         self.train("positions", "--after", "2u", "--unit", "elstm1", "--positions", "9")
 
+    def test_usage_errors_come_before_the_vocabulary(self):
+        """Of the optimizer, of the schedule and of metrics; training a vocabulary takes minutes."""
+        lm = [self.en, "--task", "language-model", "--vocab-type", "words", "--bptt", "8"]
+        translation = [self.en, self.de, *SMALL[:SMALL.index("--exponential-smoothing")]]
+        for task, more, said in (
+                (translation, ["--optimizer-params", "2"], "optimizer-params: beta1 is 2"),
+                (translation, ["--learn-rate", "0.1", "--lr-floor", "1"], "lr-floor: 1 is not in"),
+                (translation, ["--lr-cooldown", "0.5", "--after", "0"], "the training has no end"),
+                (translation, ["--average-after", "2", "--exponential-smoothing", "0.1"],
+                 "two averages"),
+                (translation, ["--schedule", "rnmt+", "--rnmt-schedule", "1", "2"],
+                 "rnmt-schedule: 2 numbers"),
+                (translation, ["--vocab-type", "words", "--bpe-dropout", "0.1"],
+                 "bpe-dropout 0.1: needs a vocabulary of byte-pair encoding, but vocab-type is "
+                 "words; bpe-dropout=0 trains without"),
+                (lm, ["--valid-metrics", "bleu"], "bleu is no metric of a language model"),
+                (lm, ["--optimizer-params", "2"], "optimizer-params: beta1 is 2")):
+            with self.subTest(more=more):
+                done = run(*task, "--model", self.dir / "m", *more, status=2)
+                self.assertIn(said, done.stderr.splitlines()[-1])
+                self.assertNotIn("vocabulary: ", done.stderr)
+                self.assertFalse((self.dir / "m").exists())
+        # Which language models do not read.
+        done = run(*lm, "--model", self.dir / "lm", "--bpe-dropout", "0.1", "--dim-vocabs", "100",
+                   "--dim-emb", "8", "--dim-rnn", "8", "--after", "1u")
+        self.assertIn("bpe-dropout (task is language-model)", done.stderr)
+
     def test_gates_start_as_said(self):
         """--gate-init is kept when a training resumes; what it does not do is said."""
         plain = ["--unit", "lrn", "--no-layer-normalization", "--valid-metrics", "cross-entropy",

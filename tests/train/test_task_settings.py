@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Settings of nmt-train in every task: what it chooses and dumps, what has no effect, and the text
 that they belong to. Usage: test_task_settings.py BIN_DIR [test names]"""
+import json
 import random
 import re
 import unittest
@@ -128,6 +129,61 @@ class TaskSettingsTest(TrainingCase):
         for i in range(2):  # which a tagger does not read
             done = self.train_task("tagging", "m", "--vocabs", f"none {i}", "--after", f"{i + 1}u")
             self.assertIn("options without effect: vocabs (task is tagging)", done.stderr)
+
+    def test_what_the_task_does_not_read_may_change(self):
+        """In a training that is resumed."""
+        config = self.dir / "other.yml"
+        config.write_text("heads: 4\njoint-vocab: false\n", encoding="utf-8")
+        for task, more in (("tagging", ["--dim-vocabs", "100"]), ("classification", []),
+                           ("language-model", [])):
+            with self.subTest(task=task):
+                self.train_task(task, "m", "--after", "1u")
+                done = self.train_task(task, "m", "-c", config, *more, "--after", "2u")
+                told = re.findall(r"options without effect: (.*)\n", done.stderr)[0]
+                idle = ["heads", *(["dim-vocabs"] if more else []), "joint-vocab"]
+                self.assertEqual(told, ", ".join(f"{name} (task is {task})" for name in idle))
+                self.assertEqual(re.findall(r"override (\S+):", done.stderr), ["after"])
+
+    def test_a_development_set_given_later_is_no_other_text(self):
+        """The sentences that were held out are trained on from there, and epochs count on."""
+        for task, arguments in self.tasks.items():
+            with self.subTest(task=task):
+                valid = ([self.dir / "valid.en", self.dir / "valid.de"] if task == "translation"
+                         else [self.en if task == "language-model" else arguments[2]])
+                self.train_task(task, "m", "--after", "1e")
+                done = self.train_task(task, "m", "--after", "2e", "--valid-sets", *valid)
+                self.assertIn("the batching differs from the checkpoint's; restarting the corpus "
+                              "after 1 epochs", done.stderr)
+                self.assertIn("epoch 2 of 2 (after)", done.stderr)
+
+    def test_text_hashes_without_held_out_examples_are_known(self):
+        """Earlier versions stored them."""
+        for task, separator in (("tagging", "\n\n"), ("classification", "\n")):
+            with self.subTest(task=task):
+                path = self.tasks[task][2]
+                examples = path.read_text(encoding="utf-8").rstrip("\n").split(separator)
+                kept = [example for i, example in enumerate(examples)
+                        if (i + 1) * 20 // len(examples) == i * 20 // len(examples)]
+                self.assertEqual(len(kept), len(examples) - 20)
+                rest = self.dir / f"{task} rest"
+                rest.write_text(separator.join(kept) + separator, encoding="utf-8")
+                arguments = [*self.tasks[task], *COMMON, "--save-freq", "1u"]
+                run(*[rest if argument == path else argument for argument in arguments],
+                    "--valid-sets", path, "--model", self.dir / f"{task} older", "--after", "1u")
+                older = json.loads((self.dir / f"{task} older" / "latest" / "state.json")
+                                   .read_text(encoding="utf-8"))["corpus"].split()[0]
+                held = [*arguments, "--valid-lines", "20", "--model", self.dir / f"{task} m"]
+                run(*held, "--after", "1u")
+
+                def replace(state, older=older):
+                    now, batches = state["corpus"].split(maxsplit=1)
+                    self.assertNotEqual(now, older)
+                    state["corpus"] = f"{older} {batches}"
+
+                change_state(self.dir / f"{task} m", replace)
+                done = run(*held, "--after", "2u")
+                self.assertIn("resuming at update 1", done.stderr)
+                self.assertNotIn("restarting the corpus", done.stderr)
 
     def test_a_dump_has_what_the_task_uses(self):
         for task in self.tasks:

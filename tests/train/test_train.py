@@ -92,12 +92,22 @@ class TrainTest(TrainingCase):
         lines[0] = "word"
         self.en.write_text("".join(f"{line} {i}\n" for i, line in enumerate(lines)),
                            encoding="utf-8")
-        done = self.train("held", *words, "--no-joint-vocab")
+        done = self.train("held out", *words, "--no-joint-vocab")
+        self.assertIn(f"translate with: nmt-translate -m '{self.dir / 'held out'}' < INPUT",
+                      done.stderr)
         number = re.search(rf"{re.escape(str(self.en))}: .* lines have more than 8 tokens, "
                            r"the first is line (\d+);", done.stderr)[1]
         held = json.loads(
-            (self.dir / "held" / "development.json").read_text(encoding="utf-8"))["sources"]
+            (self.dir / "held out" / "development.json").read_text(encoding="utf-8"))["sources"]
         self.assertTrue(held[0].endswith(f" {int(number) - 1}"), (held[0], number))
+
+    def test_a_development_set_without_text_is_named(self):
+        sources, targets = self.dir / "blank.en", self.dir / "blank.de"
+        sources.write_text("one\n\n", encoding="utf-8")
+        targets.write_text("\nzwei\n", encoding="utf-8")
+        done = self.train("m", "--valid-sets", sources, targets, status=3)
+        self.assertIn(f"error: {sources} and {targets}: the development set has no pair with text "
+                      "on both sides\n", done.stderr)
 
     def test_a_model_that_cannot_be_made_is_refused_before_a_vocabulary_is_trained(self):
         for task in ((), ("--task", "language-model")):

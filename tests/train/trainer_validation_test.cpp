@@ -238,6 +238,29 @@ TEST_F(TrainerTest, StallsHalveTheRate) {
   EXPECT_EQ(run.trainer.state().stalled, 1);
 }
 
+// The first decay is that of the validation at update 25.
+TEST_F(TrainerTest, ADecayThatAResumedRunBeginsHasNoStepsBehindIt) {
+  for (const DecayStrategy strategy : {DecayStrategy::stalled, DecayStrategy::epoch_stalled}) {
+    FakeStore store;
+    FakeValidator validator({5, 4, 3, 2, 1});
+    spec.lr_decay_strategy = strategy;
+    spec.lr_decay_start = {1000, 1};
+    spec.lr_decay = 0;
+    spec.after = "20u";
+    Training(spec, store, &validator)();
+    spec.lr_decay = 0.5;
+    spec.after = "25u";
+    Training run(spec, store, &validator);
+    EXPECT_TRUE(run.trainer.resume());
+    EXPECT_EQ(run.trainer.state().stalled, 3);
+    EXPECT_EQ(run.trainer.state().stalls.decays, 0);
+    EXPECT_LT(run.trainer.state().stalls.first_epoch, 0);
+    EXPECT_EQ(run.trainer.run(), ExitStatus::ok);
+    EXPECT_EQ(run.trainer.state().stalls.decays, 1);
+    EXPECT_EQ(run.trainer.state().stalls.first_epoch, run.trainer.state().progress.epochs);
+  }
+}
+
 // Without a warm-up, at a constant schedule, by both strategies: after so many decays an update of
 // sgd is that of the full rate times lr_decay^decays, whatever the optimizer keeps.
 TEST_F(TrainerTest, EveryOptimizerDecays) {

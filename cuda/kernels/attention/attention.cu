@@ -54,7 +54,7 @@ struct TilePosition {
   }
 };
 
-/// The one of two matrices, of which one is null, that has numbers of type Y.
+/// Of two matrices, one of which is null, the one with elements of type Y.
 template <class Y>
 __device__ __forceinline__ const Y* of_type(const float* plain, const Bfloat16* rounded) {
   if constexpr (std::is_same_v<Y, float>)
@@ -140,10 +140,10 @@ __device__ __forceinline__ void each_sum(int count, int length, int width, Rows<
     for (int i = 0; i < tile; ++i) {
       if constexpr (slope) query[i] = i < count ? load<n>(x[i] + j) : Floats<n>{};
     }
-    const Y* at = y[share] + j;
+    const Y* row_values = y[share] + j;
 #pragma unroll 4
-    for (int s = share; s < length; s += shares, at += shares * y.stride) {
-      const Floats<n> value = read_all<n>(at);
+    for (int s = share; s < length; s += shares, row_values += shares * y.stride) {
+      const Floats<n> value = read_all<n>(row_values);
 #pragma unroll
       for (int i = 0; i < tile; ++i) {
         if (i >= count) break;
@@ -170,8 +170,8 @@ __device__ __forceinline__ void each_sum(int count, int length, int width, Rows<
   }
   if (shares == 1) return;
   __syncthreads();
-  for (int at = thread; at < width * count; at += threads) {
-    const int i = at / width, j = at % width;
+  for (int index = thread; index < width * count; index += threads) {
+    const int i = index / width, j = index % width;
     float total = 0;
     for (int p = 0; p < shares; ++p) total += parts[(i * shares + p) * width + j];
     to[i][j] = total;
@@ -204,18 +204,18 @@ __global__ void __launch_bounds__(max_threads, tile == 1 ? single_step_blocks : 
     forward_kernel(Attention a, std::int64_t target_steps, std::int64_t rows,
                    const std::int32_t* sentence, const float* query, float* weights, float* context,
                    Bfloat16* rounded) {
-  const TilePosition<tile> at(target_steps, rows);
-  const std::int64_t b = sentence ? sentence[at.row] : at.row;
+  const TilePosition<tile> position(target_steps, rows);
+  const std::int64_t b = sentence ? sentence[position.row] : position.row;
   const int length = a.lengths[b], steps = static_cast<int>(a.steps);
   const int space = static_cast<int>(a.space / a.heads),
             width = static_cast<int>(a.width / a.heads);
-  const Rows<float> w = at.steps(weights, a.heads, a.steps);
+  const Rows<float> w = position.steps(weights, a.heads, a.steps);
   each_score<additive, tile, n, Y>(
-      at.count, length, space, at.steps(query, a.heads, space),
-      positions(a, of_type<Y>(a.keys, a.keys_rounded), b, at.head, space), a.v + at.head * space,
-      additive ? 1.0f : dot_scale(space), w);
+      position.count, length, space, position.steps(query, a.heads, space),
+      positions(a, of_type<Y>(a.keys, a.keys_rounded), b, position.head, space),
+      a.v + position.head * space, additive ? 1.0f : dot_scale(space), w);
   __syncthreads();
-  each_step(at.count, [&](int i) {
+  each_step(position.count, [&](int i) {
     const int lane = static_cast<int>(threadIdx.x) % warp;
     float largest = Max::none<float>(), sum = 0;
     for (int s = lane; s < length; s += warp) largest = Max::join(largest, w[i][s]);
@@ -226,9 +226,9 @@ __global__ void __launch_bounds__(max_threads, tile == 1 ? single_step_blocks : 
   });
   __syncthreads();
   each_sum<false, tile, n, Y>(
-      at.count, length, width, {w.data, w.stride},
-      positions(a, of_type<Y>(a.memory, a.memory_rounded), b, at.head, width), {}, nullptr,
-      at.steps(context, a.heads, width), at.steps(rounded, a.heads, width));
+      position.count, length, width, {w.data, w.stride},
+      positions(a, of_type<Y>(a.memory, a.memory_rounded), b, position.head, width), {}, nullptr,
+      position.steps(context, a.heads, width), position.steps(rounded, a.heads, width));
 }
 
 /// A warp adds the derivative of the cost of a row by its scores, softmax s: weight (sum of the
@@ -250,18 +250,19 @@ __global__ void __launch_bounds__(max_threads, tile == 1 ? single_step_blocks : 
     backward_queries_kernel(Attention a, std::int64_t target_steps, const float* query,
                             const float* weights, const float* dcontext, float* dscores,
                             float* dquery, Bfloat16* rounded) {
-  const TilePosition<tile> at(target_steps, a.sentences);
-  const std::int64_t b = at.row;
+  const TilePosition<tile> position(target_steps, a.sentences);
+  const std::int64_t b = position.row;
   const int length = a.lengths[b], steps = static_cast<int>(a.steps);
   const int space = static_cast<int>(a.space / a.heads),
             width = static_cast<int>(a.width / a.heads);
-  const Rows<const float> w = at.steps(weights, a.heads, a.steps);
-  const Rows<float> d = at.steps(dscores, a.heads, a.steps);
+  const Rows<const float> w = position.steps(weights, a.heads, a.steps);
+  const Rows<float> d = position.steps(dscores, a.heads, a.steps);
   each_score<false, tile, n, Y>(
-      at.count, length, width, at.steps(dcontext, a.heads, width),
-      positions(a, of_type<Y>(a.memory, a.memory_rounded), b, at.head, width), nullptr, 1.0f, d);
+      position.count, length, width, position.steps(dcontext, a.heads, width),
+      positions(a, of_type<Y>(a.memory, a.memory_rounded), b, position.head, width), nullptr, 1.0f,
+      d);
   __syncthreads();
-  each_step(at.count, [&](int i) {
+  each_step(position.count, [&](int i) {
     const int lane = static_cast<int>(threadIdx.x) % warp;
     const float scale = additive ? 1.0f : dot_scale(space);
     float mean = 0;
@@ -269,15 +270,16 @@ __global__ void __launch_bounds__(max_threads, tile == 1 ? single_step_blocks : 
     mean = warp_sum(mean);
     for (int s = lane; s < steps; s += warp)
       d[i][s] = s < length ? scale * w[i][s] * (d[i][s] - mean) : 0.0f;
-    if (a.links.offsets && at.head == a.links.head)
-      add_link_gradient(a.links, (at.first + i) * at.rows + at.row, length, scale, w[i], d[i]);
+    if (a.links.offsets && position.head == a.links.head)
+      add_link_gradient(a.links, (position.first + i) * position.rows + position.row, length, scale,
+                        w[i], d[i]);
   });
   __syncthreads();
   each_sum<additive, tile, n, Y>(
-      at.count, length, space, {d.data, d.stride},
-      positions(a, of_type<Y>(a.keys, a.keys_rounded), b, at.head, space),
-      at.steps(query, a.heads, space), a.v + at.head * space, at.steps(dquery, a.heads, space),
-      at.steps(rounded, a.heads, space));
+      position.count, length, space, {d.data, d.stride},
+      positions(a, of_type<Y>(a.keys, a.keys_rounded), b, position.head, space),
+      position.steps(query, a.heads, space), a.v + position.head * space,
+      position.steps(dquery, a.heads, space), position.steps(rounded, a.heads, space));
 }
 
 // Keys of a block, in tiles held in a thread's registers.
@@ -330,36 +332,37 @@ std::int64_t key_blocks(const Attention& a) {
   return a.sentences * divide_up(a.steps, keys_of_block);
 }
 
-/// How a kernel reads its rows: one or several steps, one or four numbers at a time; the type of
-/// keys and memory.
+/// A variant of a kernel: the kind of score, the steps of a block, the elements of an access (1 or
+/// 4), the type of keys and memory.
 template <bool additive_, int tile_, int n_, class Y_>
-struct Way {
+struct Variant {
   static constexpr bool additive = additive_;
   static constexpr int tile = tile_, n = n_;
   using Y = Y_;
 };
 
-/// Launches kernel_of(Way), with (a, target_steps, arguments...).
+/// Launches kernel_of(Variant) with (a, target_steps, arguments...).
 template <class KernelOf, class... Arguments>
 void launch_tiles(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
                   std::int64_t rows, bool fours, KernelOf kernel_of,
                   const Arguments&... arguments) {
-  const std::int64_t widest = std::max(a.space, a.width) / a.heads;
-  const unsigned threads = std::max(128u, threads_for(widest, max_threads));
-  const auto start = [&](auto way) {
-    const dim3 grid(static_cast<unsigned>(rows * divide_up(target_steps, way.tile)),
+  const std::int64_t max_width = std::max(a.space, a.width) / a.heads;
+  const unsigned threads = std::max(128u, threads_for(max_width, max_threads));
+  const auto start = [&](auto variant) {
+    const dim3 grid(static_cast<unsigned>(rows * divide_up(target_steps, variant.tile)),
                     static_cast<unsigned>(a.heads));
-    const std::size_t shared = sizeof(float) * threads * static_cast<std::size_t>(way.tile * way.n);
-    launch(kernel_of(way), grid, threads, shared, cuda, a, target_steps, arguments...);
+    const std::size_t shared =
+        sizeof(float) * threads * static_cast<std::size_t>(variant.tile * variant.n);
+    launch(kernel_of(variant), grid, threads, shared, cuda, a, target_steps, arguments...);
   };
   const auto start_kind = [&](auto kind, auto number) {
     constexpr bool additive = decltype(kind)::value;
     using Y = decltype(number);
     if (target_steps == 1)
-      fours ? start(Way<additive, 1, 4, Y>()) : start(Way<additive, 1, 1, Y>());
+      fours ? start(Variant<additive, 1, 4, Y>()) : start(Variant<additive, 1, 1, Y>());
     else
-      fours ? start(Way<additive, steps_of_tile, 4, Y>())
-            : start(Way<additive, steps_of_tile, 1, Y>());
+      fours ? start(Variant<additive, steps_of_tile, 4, Y>())
+            : start(Variant<additive, steps_of_tile, 1, Y>());
   };
   const auto start_number = [&](auto number) {
     a.kind == AttentionKind::additive ? start_kind(std::true_type(), number)
@@ -416,8 +419,9 @@ void attention_forward(const Cuda& cuda, const Attention& a, std::int64_t target
                        float* weights, float* context, Bfloat16* rounded) {
   launch_tiles(
       cuda, a, target_steps, rows, all_by_fours(a, query, context, rounded),
-      [](auto way) {
-        return forward_kernel<way.additive, way.tile, way.n, typename decltype(way)::Y>;
+      [](auto variant) {
+        return forward_kernel<variant.additive, variant.tile, variant.n,
+                              typename decltype(variant)::Y>;
       },
       rows, sentence, query, weights, context, rounded);
 }
@@ -427,8 +431,9 @@ void attention_backward_queries(const Cuda& cuda, const Attention& a, std::int64
                                 float* dscores, float* dquery, Bfloat16* dquery_rounded) {
   launch_tiles(
       cuda, a, target_steps, a.sentences, all_by_fours(a, query, dcontext, dquery, dquery_rounded),
-      [](auto way) {
-        return backward_queries_kernel<way.additive, way.tile, way.n, typename decltype(way)::Y>;
+      [](auto variant) {
+        return backward_queries_kernel<variant.additive, variant.tile, variant.n,
+                                       typename decltype(variant)::Y>;
       },
       query, weights, dcontext, dscores, dquery, dquery_rounded);
 }

@@ -67,16 +67,16 @@ void rotate(const Cuda& cuda, const SelfAttention& a, const float* turns, bool b
   const std::int64_t half = a.size / 2, parts = 3 * a.groups();  // of a step
   const float sign = back ? -1.0f : 1.0f;
   each_of_rows(cuda, a.steps * parts, half, [=] __device__(std::int64_t part, std::int32_t i) {
-    const std::int64_t at = part * a.size + i;
-    const float u = x[at], v = x[at + half];
+    const std::int64_t index = part * a.size + i;
+    const float u = x[index], v = x[index + half];
     if (part % 3 == 2) {
-      y[at] = u;
-      y[at + half] = v;
+      y[index] = u;
+      y[index + half] = v;
       return;
     }
     const float* const turn = turns + part / parts * a.size;
-    y[at] = u * turn[i] - sign * v * turn[half + i];
-    y[at + half] = v * turn[i] + sign * u * turn[half + i];
+    y[index] = u * turn[i] - sign * v * turn[half + i];
+    y[index + half] = v * turn[i] + sign * u * turn[half + i];
   });
 }
 

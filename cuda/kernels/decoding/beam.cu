@@ -23,7 +23,7 @@ __device__ int choose(const BeamStep& step, std::int32_t which, const BeamSenten
     }
     const Key best = block_reduce<MaxKey>(own);
     if (best == 0) break;  // in all threads
-    const int row = place_of(best);
+    const int row = index_of(best);
     if (row % blockDim.x != threadIdx.x) continue;
     choices[taken] = beam_extension(step, sentence, first + row, ranks[row]);
     ++ranks[row];
@@ -69,7 +69,7 @@ __global__ void beam_step_kernel(BeamStep step) {
   if (threadIdx.x == 0) {
     if (fault != 0) {
       const BeamCandidate wrong =
-          beam_extension(step, sentence, step.from.first[which] + place_of(fault), 0);
+          beam_extension(step, sentence, step.from.first[which] + index_of(fault), 0);
       next.live = 0;
       next.fault = score_not_finite;
       next.fault_at = wrong.token;

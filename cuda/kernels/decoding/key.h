@@ -11,15 +11,15 @@ namespace nmt::cuda {
 /// equal floats the lower index has the greater key. NaN is above all floats; 0 is no key.
 using Key = unsigned long long;
 
-__device__ __forceinline__ Key key_of(float x, std::int64_t place) {
+__device__ __forceinline__ Key key_of(float x, std::int64_t index) {
   std::uint32_t order = 0xFFFFFFFEu;
   if (x == x) {
     const auto bits = std::bit_cast<std::uint32_t>(x + 0.0f);  // -0 equals 0
     order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
   }
-  return Key{order} << 32 | (0xFFFFFFFFu - static_cast<std::uint32_t>(place));
+  return Key{order} << 32 | (0xFFFFFFFFu - static_cast<std::uint32_t>(index));
 }
-__device__ __forceinline__ std::int32_t place_of(Key key) {
+__device__ __forceinline__ std::int32_t index_of(Key key) {
   return static_cast<std::int32_t>(0xFFFFFFFFu - static_cast<std::uint32_t>(key));
 }
 

@@ -16,21 +16,21 @@ __device__ __forceinline__ void join_row(const kernels::PartLists& lists, std::i
   const std::int64_t list = row * lists.parts + lane;
   RunningSum running;
   if (reads) {
-    running.top = lists.sums[2 * list];
+    running.maximum = lists.sums[2 * list];
     running.sum = lists.sums[2 * list + 1];
   }
   running.join_lanes();
   if (lane == 0) log_normalizers[row] = running.log_sum();
-  int at = 0;
+  int next = 0;
   bool done = false;  // after a NaN; the same in all lanes
-  for (int place = 0; place < lists.k; ++place) {
-    const Key head = reads && at < lists.k && !done ? lists.keys[list * lists.k + at] : 0;
+  for (int rank = 0; rank < lists.k; ++rank) {
+    const Key head = reads && next < lists.k && !done ? lists.keys[list * lists.k + next] : 0;
     const Key best = warp_reduce<MaxKey>(head);
-    if (head == best) ++at;
+    if (head == best) ++next;
     const float value = value_of(best);
     if (lane == 0) {
-      values[row * lists.k + place] = value;
-      columns[row * lists.k + place] = best != 0 ? place_of(best) : -1;
+      values[row * lists.k + rank] = value;
+      columns[row * lists.k + rank] = best != 0 ? index_of(best) : -1;
     }
     done = done || value != value;
   }

@@ -16,15 +16,15 @@ struct Matrices {
   RowsOfMatrix of[max_matrices];
 };
 
-// The blocks of row y of the grid copy rows of matrix y.
+// The blocks with blockIdx.y = y copy rows of matrix y.
 template <int n>
 __global__ void gather_rows_kernel(Matrices matrices, std::int64_t rows, const std::int32_t* ids) {
   const RowsOfMatrix& matrix = matrices.of[blockIdx.y];
   const std::int64_t pieces = matrix.width / n;
   for (std::int64_t i = grid_index(); i < rows * pieces; i += grid_stride()) {
-    const std::int64_t row = i / pieces, at = i % pieces * n;
-    store<n>(matrix.to + row * matrix.width + at,
-             load<n>(matrix.from + ids[row] * matrix.width + at));
+    const std::int64_t row = i / pieces, column = i % pieces * n;
+    store<n>(matrix.to + row * matrix.width + column,
+             load<n>(matrix.from + ids[row] * matrix.width + column));
   }
 }
 
@@ -56,13 +56,13 @@ void gather_rows_of_each(const Cuda& cuda, std::int64_t rows, const std::int32_t
   constexpr unsigned threads = 256;
   for (; !matrices.empty(); matrices = matrices.subspan(std::min(matrices.size(), max_matrices))) {
     const auto some = matrices.first(std::min(matrices.size(), max_matrices));
-    std::int64_t widest = 0;
+    std::int64_t max_width = 0;
     bool four = true;
     for (const RowsOfMatrix& m : some) {
-      widest = std::max(widest, m.width);
+      max_width = std::max(max_width, m.width);
       four = four && by_fours(m.width, m.from, m.to);
     }
-    const dim3 grid(blocks_for(cuda, rows * widest / (four ? 4 : 1), threads),
+    const dim3 grid(blocks_for(cuda, rows * max_width / (four ? 4 : 1), threads),
                     static_cast<unsigned>(some.size()));
     launch(four ? gather_rows_kernel<4> : gather_rows_kernel<1>, grid, threads, 0, cuda,
            at_once(some), rows, ids);
@@ -111,11 +111,11 @@ void dropout_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t width,
   const DropoutMask mask(dropout, width);
   each_of_rows(cuda, rows, width / 4, [=] __device__(std::int64_t row, std::int32_t quad) {
     const std::int32_t column = 4 * quad;
-    const std::int64_t at = row * width + column;
-    Float4 value = load4(x + at);
+    const std::int64_t offset = row * width + column;
+    Float4 value = load4(x + offset);
     mask.apply<4>(row, column, value);
-    store4(y + at, value);
-    assign_all<4>(rounded + at, value);
+    store4(y + offset, value);
+    assign_all<4>(rounded + offset, value);
   });
 }
 

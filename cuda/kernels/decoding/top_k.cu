@@ -52,19 +52,19 @@ template <int n>
 __global__ void top_k_kernel(std::int64_t width, const float* rows, int k, Skipped skipped,
                              float* values, std::int32_t* columns) {
   const float* const x = rows + blockIdx.x * width;
-  const std::int64_t at = std::int64_t{blockIdx.x} * k;
+  const std::int64_t offset = std::int64_t{blockIdx.x} * k;
   Key own = greatest<n>(x, 0, width, skipped, ~Key{0});
   bool done = false;
-  for (int place = 0; place < k; ++place) {
+  for (int rank = 0; rank < k; ++rank) {
     const Key best = done ? 0 : block_reduce<MaxKey>(own);  // `done` is the same in all threads
-    const bool there = best != 0;
-    const float value = there ? x[place_of(best)] : -std::numeric_limits<float>::infinity();
+    const bool is_found = best != 0;
+    const float value = is_found ? x[index_of(best)] : -std::numeric_limits<float>::infinity();
     if (threadIdx.x == 0) {
-      values[at + place] = value;
-      columns[at + place] = there ? place_of(best) : -1;
+      values[offset + rank] = value;
+      columns[offset + rank] = is_found ? index_of(best) : -1;
     }
-    done = !there || value != value;
-    if (own == best && !done && place + 1 < k) own = greatest<n>(x, 0, width, skipped, best);
+    done = !is_found || value != value;
+    if (own == best && !done && rank + 1 < k) own = greatest<n>(x, 0, width, skipped, best);
   }
 }
 
@@ -82,13 +82,13 @@ __global__ void best_of_parts_kernel(std::int64_t width, std::int64_t columns, s
   Key own = k > 0 ? greatest<n>(x, begin, end, skipped, ~Key{0}) : 0;
   running.join();
   if (threadIdx.x == 0) {
-    sums[2 * std::int64_t{blockIdx.x}] = running.top;
+    sums[2 * std::int64_t{blockIdx.x}] = running.maximum;
     sums[2 * std::int64_t{blockIdx.x} + 1] = running.sum;
   }
-  for (int place = 0; place < k; ++place) {
+  for (int rank = 0; rank < k; ++rank) {
     const Key best = block_reduce<MaxKey>(own);
-    if (threadIdx.x == 0) keys[std::int64_t{blockIdx.x} * k + place] = best;
-    if (own == best && best != 0 && place + 1 < k) own = greatest<n>(x, begin, end, skipped, best);
+    if (threadIdx.x == 0) keys[std::int64_t{blockIdx.x} * k + rank] = best;
+    if (own == best && best != 0 && rank + 1 < k) own = greatest<n>(x, begin, end, skipped, best);
   }
 }
 

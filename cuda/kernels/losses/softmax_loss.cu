@@ -93,37 +93,36 @@ __device__ __forceinline__ void each_tile(const LossRows<T>& a, const T* x, cons
   }
 }
 
-// What a thread finds in its columns of a row of logits; `ahead` of its loads do not wait for each
-// other.
-struct Found {
+// Sums over a thread's columns of a row of logits. read_row() has `ahead` loads in flight at once.
+struct ColumnSums {
   RunningSum exponentials;
   float all = 0.0f;  // the sum of the logits
 };
 
 template <int n, int ahead, class T>
-__device__ __forceinline__ Found read_row(const LossRows<T>& a, const T* x) {
-  Found found;
+__device__ __forceinline__ ColumnSums read_row(const LossRows<T>& a, const T* x) {
+  ColumnSums sums;
   const auto end = static_cast<std::int32_t>(a.vocabulary);
   const auto step = static_cast<std::int32_t>(n * blockDim.x);
   for (auto i = static_cast<std::int32_t>(n * threadIdx.x); i < end; i += ahead * step) {
     Floats<ahead * n> value;
 #pragma unroll
     for (int part = 0; part < ahead; ++part) {
-      const std::int32_t at = i + part * step;
-      const Floats<n> some = at < end ? biased<n>(x, a.bias, at) : Floats<n>{};
+      const std::int32_t column = i + part * step;
+      const Floats<n> some = column < end ? biased<n>(x, a.bias, column) : Floats<n>{};
 #pragma unroll
       for (int e = 0; e < n; ++e) {
-        value[part * n + e] = at < end ? some[e] : -std::numeric_limits<float>::infinity();
-        found.all += some[e];
+        value[part * n + e] = column < end ? some[e] : -std::numeric_limits<float>::infinity();
+        sums.all += some[e];
       }
     }
-    found.exponentials.add_all(value);
+    sums.exponentials.add_all(value);
   }
-  return found;
+  return sums;
 }
 
-// The loss of a row, by all threads of a block. The gradients of the logits, if wanted, take their
-// place: scale (p - q). written(tile, values as stored) is called for each of them.
+// The loss of a row, by all threads of a block. With `gradients`, the gradients scale (p - q)
+// overwrite the logits. written(tile, values as stored) is called for each tile of them.
 template <int n, int tiles, class T, class Written>
 __device__ __forceinline__ void row_loss(const LossRows<T>& a, std::int64_t row, bool gradients,
                                          const Written& written) {
@@ -147,7 +146,8 @@ __device__ __forceinline__ void row_loss(const LossRows<T>& a, std::int64_t row,
   __syncthreads();  // every thread has read the label
   if (threadIdx.x == 0) {
     // -sum q x + log sum exp + sum q log q (Szegedy et al. 2016, section 7)
-    const double log_sum = static_cast<double>(running.top) + log(static_cast<double>(running.sum));
+    const double log_sum =
+        static_cast<double>(running.maximum) + log(static_cast<double>(running.sum));
     const double s = static_cast<double>(a.smoothing);
     a.losses[row] = {log_sum - label,
                      log_sum - (1.0 - s) * label -
@@ -160,7 +160,7 @@ __device__ __forceinline__ void row_loss(const LossRows<T>& a, std::int64_t row,
   each_tile<n, tiles>(a, x, [&](std::int32_t i, int tile, Floats<n>& value) {
 #pragma unroll
     for (int e = 0; e < n; ++e)
-      value[e] = math::exp_of_negative(value[e] - running.top) * factor - rest -
+      value[e] = math::exp_of_negative(value[e] - running.maximum) * factor - rest -
                  (i + e == symbol ? a.scale * (1.0f - a.smoothing) : 0.0f);
     assign_all<n>(x + i, value);
     written(tile, value);
@@ -187,8 +187,8 @@ __device__ __forceinline__ void prefetch(const T* x, std::int64_t n) {
   for (std::int64_t i = line * threadIdx.x; i < n; i += line * blockDim.x) prefetch_l2(x + i);
 }
 
-// A block for `rows_of_block` rows, one after the other. The sums of their gradients over the rows,
-// as they are stored, are a row of parts [blocks, vocabulary].
+// A block computes `rows_of_block` rows, one after the other. The sums of the stored gradients over
+// these rows are one row of parts [blocks, vocabulary].
 template <class T>
 __global__ void __launch_bounds__(sum_threads, 1)
     summed_loss_kernel(LossRows<T> a, std::int64_t rows, std::int64_t rows_of_block, float* parts) {
@@ -241,9 +241,9 @@ ProductInput input_of(const Bfloat16* x) {
   return {nullptr, x};
 }
 
-// Rows of each block that sums gradients, or 0 where a pass of its own does. A part is written and
-// read as float32, which costs as much as reading the gradients of 4 rows in bfloat16. With fewer
-// rows than this, blocks would be too few or too short.
+// Rows of each block that also sums the gradients; 0: a separate pass sums them. A part is written
+// and read as float32, which costs as much as reading the gradients of 4 rows in bfloat16. With
+// fewer than min_rows, blocks would be too few or too short.
 std::int64_t summed_rows(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t count) {
   constexpr std::int64_t min_rows = 6;
   const std::int64_t rows = count / state_of(cuda).multiprocessors;
@@ -252,8 +252,8 @@ std::int64_t summed_rows(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t
   return divide_up(count, state_of(cuda).multiprocessors);
 }
 
-// The losses of a chunk of rows, `count` rows at `stride` of logits. The gradients of the logits,
-// if wanted, take their place. Whether the gradient of the bias was added.
+// The losses of a chunk of rows, `count` rows at `stride` of logits. With loss.dx, the gradients
+// overwrite the logits. Returns whether the gradient of the bias was added.
 template <class T>
 bool row_losses(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t first, std::int64_t count,
                 T* logits, std::int64_t stride, RowLoss* losses) {

@@ -8,39 +8,40 @@ namespace {
 
 using namespace nmt::cuda;
 
-// One warp per row of a plane, which is the block's row in the grid; y may be x.
+// One warp per row; blockIdx.y is the plane. y may be x.
 template <int n, int tiles, bool whole, class X>
 __global__ void __launch_bounds__(warp_rows* warp_size)
     layer_norm_warp_kernel(std::int64_t rows, std::int64_t width, const X* x, const float* gain,
                            const float* bias, X* y, float* statistics) {
   const std::int64_t row = row_of_warp(), number = row * gridDim.y + blockIdx.y,
-                     at = number * width, parameters = blockIdx.y * width;
+                     row_offset = number * width, parameters = blockIdx.y * width;
   if (row >= rows) return;
   WarpRow<n, tiles, whole> values;
-  values.each(width,
-              [&](std::int64_t i, Floats<n>& value, int) { value = read_all<n>(x + at + i); });
+  values.each(width, [&](std::int64_t i, Floats<n>& value, int) {
+    value = read_all<n>(x + row_offset + i);
+  });
   float mean, scale;
   values.find_statistics(width, statistics ? statistics + 2 * number : nullptr, mean, scale);
   values.write_normal(width, mean, scale, gain + parameters, bias ? bias + parameters : nullptr,
-                      y + at, nullptr);
+                      y + row_offset, nullptr);
 }
 
 // One block per plane of a row. y may be x: one thread reads and writes an element.
 template <int n, class X>
 __global__ void layer_norm_kernel(std::int64_t planes, std::int64_t width, const X* x,
                                   const float* gain, const float* bias, X* y, float* statistics) {
-  const std::int64_t at = std::int64_t{blockIdx.x} * width,
+  const std::int64_t row_offset = std::int64_t{blockIdx.x} * width,
                      parameters = blockIdx.x % planes * width;
   float sum = 0, mean, scale;
   for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
-    const Floats<n> value = read_all<n>(x + at + i);
+    const Floats<n> value = read_all<n>(x + row_offset + i);
 #pragma unroll
     for (int e = 0; e < n; ++e) sum += value[e];
   }
-  row_statistics<n>(x + at, width, sum, statistics ? statistics + 2 * blockIdx.x : nullptr, mean,
-                    scale);
-  write_normal<n>(x + at, width, mean, scale, gain + parameters, bias ? bias + parameters : nullptr,
-                  y + at, nullptr);
+  row_statistics<n>(x + row_offset, width, sum, statistics ? statistics + 2 * blockIdx.x : nullptr,
+                    mean, scale);
+  write_normal<n>(x + row_offset, width, mean, scale, gain + parameters,
+                  bias ? bias + parameters : nullptr, y + row_offset, nullptr);
 }
 
 template <class X>
@@ -63,8 +64,7 @@ void forward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int6
       width, x, gain, bias, y);
 }
 
-// Writes the gradient of a row to dx, which may be the gradient that the kernel reads, as one
-// thread reads and writes an element.
+// Writes the gradient of a row to dx. dx may be dy: one thread reads and writes an element.
 template <class T>
 struct ToRows {
   static constexpr bool adds = false;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Rows of layer normalization in a block or in a warp, and its backward pass: what layer_norm.cu
-// and residual_norm.cu share.
+// Layer normalization of rows by a block or by a warp, and its backward pass: shared by
+// layer_norm.cu and residual_norm.cu.
 
 #include "cuda/kernels/assign.h"
 #include "cuda/kernels/columns.h"
@@ -63,8 +63,8 @@ __device__ __forceinline__ void write_normal(const X* x, std::int64_t width, flo
 }
 
 /// A row that fits into the registers of a warp: lane l has the columns n l, n l + 1, ... of each
-/// of `tiles` parts of 32 n columns. No barrier, and all loads of the row are in flight at once,
-/// which conditions would prevent: `whole` says that no part needs one.
+/// of `tiles` parts of 32 n columns. There is no barrier, and all loads of the row are in flight at
+/// once. A bounds check would prevent that: `whole` means that no part needs one.
 template <int n, int tiles, bool whole>
 struct WarpRow {
   Floats<n> value[tiles];
@@ -79,7 +79,7 @@ struct WarpRow {
     }
   }
 
-  /// Of the values; `statistics` may be null.
+  /// The mean and 1/sigma of the values; `statistics` may be null.
   __device__ __forceinline__ void find_statistics(std::int64_t width, float* statistics,
                                                   float& mean, float& scale) {
     const float inverse = 1.0f / static_cast<float>(width);
@@ -119,7 +119,7 @@ struct WarpRow {
   }
 };
 
-/// Rows of a block, a warp each.
+/// Rows of a block, one per warp.
 constexpr unsigned warp_rows = 4;
 
 __device__ __forceinline__ std::int64_t row_of_warp() {
@@ -153,15 +153,15 @@ bool by_warps(std::int64_t width, Start start) {
          fits(std::integral_constant<int, 8>());
 }
 
-/// Rows that one block takes backward. The order of the sums over rows depends on their number
-/// alone.
+/// Rows of a block in the backward pass. The order of the sums over rows depends on the number of
+/// rows alone.
 constexpr std::int64_t rows_of_block = 16;
 
-/// With g = gain dy and n the normalized x: dx = rstd (g - mean(g) - n mean(g n)). A block takes a
-/// plane of some rows, and adds dy n and dy over them, each column by one thread: in parts [2,
-/// blocks along x, planes * width], through shared memory where rows fit. To is where the gradient
-/// goes: to.row(number) is the place of a row, place.put(column, dx, before) writes it. If
-/// To::adds, `before` is place.before(column), else zeros.
+/// With g = gain dy and n the normalized x: dx = rstd (g - mean(g) - n mean(g n)). A block takes
+/// one plane of some rows and sums dy n and dy over these rows, each column in one thread. The sums
+/// go to parts [2, blocks along x, planes * width], and are accumulated in shared memory if a row
+/// fits. `to` writes the gradient: output = to.row(row), output.put(column, dx, before). If
+/// To::adds, `before` is output.before(column), else zeros.
 template <int n, class X, class To>
 __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width, const X* dy,
                                            const X* x, const float* statistics, const float* gain,
@@ -180,12 +180,12 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
     store<n>(bias_sums + i, Floats<n>{});
   }
   for (std::int64_t row = begin; row < end; ++row) {
-    const std::int64_t number = row * planes + plane, at = number * width;
+    const std::int64_t number = row * planes + plane, row_offset = number * width;
     const float x_mean = statistics[2 * number], scale = statistics[2 * number + 1];
-    const typename To::Row place = to.row(row);
+    const typename To::Row output = to.row(row);
     float sum[2] = {};  // of g and of g n
     for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
-      const Floats<n> d = read_all<n>(dy + at + i), value = read_all<n>(x + at + i),
+      const Floats<n> d = read_all<n>(dy + row_offset + i), value = read_all<n>(x + row_offset + i),
                       factor = load<n>(gain + parameters + i);
       Floats<n> gains = load<n>(gain_sums + i), biases = load<n>(bias_sums + i);
 #pragma unroll
@@ -201,7 +201,7 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
     }
     block_sums(sum);
     for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
-      const Floats<n> d = read_all<n>(dy + at + i), value = read_all<n>(x + at + i),
+      const Floats<n> d = read_all<n>(dy + row_offset + i), value = read_all<n>(x + row_offset + i),
                       factor = load<n>(gain + parameters + i);
       Floats<n> dx;
 #pragma unroll
@@ -209,8 +209,8 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
         dx[e] = scale * (d[e] * factor[e] - sum[0] * inverse -
                          (value[e] - x_mean) * scale * (sum[1] * inverse));
       Floats<n> before{};
-      if constexpr (To::adds) before = place.template before<n>(parameters + i);
-      place.template put<n>(parameters + i, dx, before);
+      if constexpr (To::adds) before = output.template before<n>(parameters + i);
+      output.template put<n>(parameters + i, dx, before);
     }
   }
   for (std::int64_t i = first_column<n>(); shared && i < width; i += next_columns<n>()) {
@@ -219,9 +219,9 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
   }
 }
 
-/// The same with a warp for each of some rows of the block, one after the other. A lane adds up the
-/// sums of its columns in registers; the warps add theirs in turn. A row is read twice, the second
-/// time from the first-level cache.
+/// The same where each warp of a block processes rows, one after the other. A lane accumulates the
+/// sums of its columns in registers; then the warps add their sums to shared memory in turn. A row
+/// is read twice, the second time from the L1 cache.
 constexpr unsigned backward_warps = 4;
 
 template <int n, int tiles, bool whole, class X, class To>
@@ -238,12 +238,12 @@ __global__ void __launch_bounds__(backward_warps* warp_size, sizeof(X) == 2 ? 3 
   constexpr int held = tiles < 4 ? tiles : 4;
   WarpRow<n, tiles, whole> gains{}, biases{};
   for (std::int64_t row = begin + warp; row < end; row += backward_warps) {
-    const std::int64_t number = row * planes + blockIdx.y, at = number * width;
+    const std::int64_t number = row * planes + blockIdx.y, row_offset = number * width;
     const float mean = statistics[2 * number], scale = statistics[2 * number + 1];
-    const typename To::Row place = to.row(row);
+    const typename To::Row output = to.row(row);
     float sum[2] = {};  // of g and of g n
     gains.each(width, [&](std::int64_t i, Floats<n>& dgain, int tile) {
-      const Floats<n> d = read_all<n>(dy + at + i), value = read_all<n>(x + at + i),
+      const Floats<n> d = read_all<n>(dy + row_offset + i), value = read_all<n>(x + row_offset + i),
                       factor = load_constant<n>(gain + parameters + i);
 #pragma unroll
       for (int e = 0; e < n; ++e) {
@@ -262,7 +262,8 @@ __global__ void __launch_bounds__(backward_warps* warp_size, sizeof(X) == 2 ? 3 
       const std::int64_t skipped = std::int64_t{n} * warp_size * first;
       out.each(width - skipped, [&](std::int64_t column, Floats<n>& dx, int) {
         const std::int64_t i = skipped + column;
-        const Floats<n> d = read_all<n>(dy + at + i), value = read_all<n>(x + at + i),
+        const Floats<n> d = read_all<n>(dy + row_offset + i),
+                        value = read_all<n>(x + row_offset + i),
                         factor = load_constant<n>(gain + parameters + i);
 #pragma unroll
         for (int e = 0; e < n; ++e)
@@ -270,10 +271,10 @@ __global__ void __launch_bounds__(backward_warps* warp_size, sizeof(X) == 2 ? 3 
       });
       if constexpr (To::adds)
         before.each(width - skipped, [&](std::int64_t column, Floats<n>& added, int) {
-          added = place.template before<n>(parameters + skipped + column);
+          added = output.template before<n>(parameters + skipped + column);
         });
       out.each(width - skipped, [&](std::int64_t column, const Floats<n>& dx, int tile) {
-        place.template put<n>(parameters + skipped + column, dx, before.value[tile]);
+        output.template put<n>(parameters + skipped + column, dx, before.value[tile]);
       });
       keep_order();
     }

@@ -13,44 +13,46 @@ using namespace nmt::cuda;
 template <int n, int tiles, bool whole>
 __global__ void __launch_bounds__(warp_rows* warp_size)
     residual_norm_warp_kernel(ResidualNorm a, DropoutMask mask) {
-  const std::int64_t row = row_of_warp(), at = row * a.width;
+  const std::int64_t row = row_of_warp(), row_offset = row * a.width;
   if (row >= a.rows) return;
   WarpRow<n, tiles, whole> terms, sums;
   terms.each(a.width, [&](std::int64_t i, Floats<n>& value, int) {
-    value = a.branch_rounded ? read_all<n>(a.branch_rounded + at + i) : load<n>(a.branch + at + i);
+    value = a.branch_rounded ? read_all<n>(a.branch_rounded + row_offset + i)
+                             : load<n>(a.branch + row_offset + i);
   });
-  sums.each(a.width, [&](std::int64_t i, Floats<n>& value, int) { value = load<n>(a.x + at + i); });
+  sums.each(a.width,
+            [&](std::int64_t i, Floats<n>& value, int) { value = load<n>(a.x + row_offset + i); });
   const std::int64_t start = mask.start_of(row);
   sums.each(a.width, [&](std::int64_t i, Floats<n>& value, int tile) {
     mask.apply_at<n>(start + i, terms.value[tile]);
 #pragma unroll
     for (int e = 0; e < n; ++e) value[e] += terms.value[tile][e];
-    store<n>(a.sum + at + i, value);
+    store<n>(a.sum + row_offset + i, value);
   });
   float mean, scale;
   sums.find_statistics(a.width, a.statistics ? a.statistics + 2 * row : nullptr, mean, scale);
-  sums.write_normal(a.width, mean, scale, a.gain, a.bias, a.y + at,
-                    a.rounded ? a.rounded + at : nullptr);
+  sums.write_normal(a.width, mean, scale, a.gain, a.bias, a.y + row_offset,
+                    a.rounded ? a.rounded + row_offset : nullptr);
 }
 
 // One block per row.
 template <int n>
 __global__ void residual_norm_kernel(ResidualNorm a, DropoutMask mask) {
-  const std::int64_t row = blockIdx.x, at = row * a.width;
+  const std::int64_t row = blockIdx.x, row_offset = row * a.width;
   float sum = 0, mean, scale;
   for (std::int64_t i = first_column<n>(); i < a.width; i += next_columns<n>()) {
-    Floats<n> value =
-        a.branch_rounded ? read_all<n>(a.branch_rounded + at + i) : load<n>(a.branch + at + i);
-    const Floats<n> x = load<n>(a.x + at + i);
+    Floats<n> value = a.branch_rounded ? read_all<n>(a.branch_rounded + row_offset + i)
+                                       : load<n>(a.branch + row_offset + i);
+    const Floats<n> x = load<n>(a.x + row_offset + i);
     mask.apply<n>(row, i, value);
 #pragma unroll
     for (int e = 0; e < n; ++e) sum += value[e] += x[e];
-    store<n>(a.sum + at + i, value);
+    store<n>(a.sum + row_offset + i, value);
   }
-  row_statistics<n>(a.sum + at, a.width, sum, a.statistics ? a.statistics + 2 * row : nullptr, mean,
-                    scale);
-  write_normal<n>(a.sum + at, a.width, mean, scale, a.gain, a.bias, a.y + at,
-                  a.rounded ? a.rounded + at : nullptr);
+  row_statistics<n>(a.sum + row_offset, a.width, sum,
+                    a.statistics ? a.statistics + 2 * row : nullptr, mean, scale);
+  write_normal<n>(a.sum + row_offset, a.width, mean, scale, a.gain, a.bias, a.y + row_offset,
+                  a.rounded ? a.rounded + row_offset : nullptr);
 }
 
 // Writes the gradient of a row to both terms of the sum: x, and the branch through its dropout.
@@ -67,7 +69,7 @@ struct ToTerms {
   struct Row {
     const ToTerms& to;
     std::int64_t number, start;
-    /// What is added to the gradient of x, to be loaded before the row is written.
+    /// The gradient to which that of x is added, loaded before the row is written.
     template <int n>
     __device__ __forceinline__ Floats<n> before(std::int64_t column) const {
       return to.added ? load<n>(to.added + number * to.width + column) : Floats<n>{};

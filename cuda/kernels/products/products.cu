@@ -16,7 +16,7 @@ struct Layout {
   std::int64_t count, rows, planes, width, ld, plane, stride;
   std::int64_t elements() const { return count * rows * planes * width; }
   // The offset of element i of the matrices without gaps.
-  __device__ std::int64_t place(std::int64_t i) const {
+  __device__ std::int64_t offset(std::int64_t i) const {
     const std::int64_t column = i % (planes * width), row = i / (planes * width);
     return row / rows * stride + row % rows * ld + column / width * plane + column % width;
   }
@@ -68,8 +68,8 @@ void gather(const Cuda& cuda, const Layout& layout, const float* from, T* to, st
 // Copies matrices without gaps to their layout, overwriting or adding.
 void scatter(const Cuda& cuda, const Layout& layout, const float* from, bool add, float* to) {
   each(cuda, layout.elements(), [=] __device__(std::int64_t i) {
-    const std::int64_t at = layout.place(i);
-    to[at] = add ? to[at] + from[i] : from[i];
+    const std::int64_t offset = layout.offset(i);
+    to[offset] = add ? to[offset] + from[i] : from[i];
   });
 }
 
@@ -127,12 +127,12 @@ struct Copy {
 
 // The library takes sizes and strides of rows as integers of 32 bits.
 void check_sizes(const Product& p) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t max_size = std::numeric_limits<std::int32_t>::max();
   for (const std::int64_t size : {p.m, p.n, p.k, p.count, p.a.ld, p.b.ld, p.ldc})
-    NMT_CHECK(size <= most,
+    NMT_CHECK(size <= max_size,
               "{} products [{},{}] x [{},{}] with rows {}, {} and {} elements apart: each of these "
               "numbers is at most {}",
-              p.count, p.m, p.k, p.k, p.n, p.a.ld, p.b.ld, p.ldc, most);
+              p.count, p.m, p.k, p.k, p.n, p.a.ld, p.b.ld, p.ldc, max_size);
 }
 
 }  // namespace
@@ -159,9 +159,11 @@ void multiply(const Cuda& cuda, const Product& product) {
     p.beta = 0.0f;
   }
   check_sizes(p);
-  const auto operand = [](const Operand& x) { return x.f32 ? number(x.f32) : number(x.bf16); };
+  const auto operand = [](const Operand& x) {
+    return x.f32 ? as_integer(x.f32) : as_integer(x.bf16);
+  };
   queue(cuda,
-        {a_product,
+        {product_call,
          p.m,
          p.n,
          p.k,
@@ -176,11 +178,11 @@ void multiply(const Cuda& cuda, const Product& product) {
          p.b.ld,
          p.b.stride,
          std::bit_cast<std::int32_t>(p.beta),
-         number(p.c),
-         number(p.c_rounded),
+         as_integer(p.c),
+         as_integer(p.c_rounded),
          p.ldc,
          p.c_stride,
-         number(p.bias)},
+         as_integer(p.bias)},
         [&] {
           if (p.bias && library_product_with_bias(cuda, p, state.precision)) return;
           library_product(cuda, p, state.precision);

@@ -72,47 +72,49 @@ void multiply(const Cuda& cuda, std::int64_t n, const float* factors, const floa
 
 }  // namespace
 
-void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps& step) {
+void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t record_row,
+                    UnitSteps& step) {
   const int r = cell.unit->recurrents, l = cell.unit->late;
   const std::int64_t h = cell.width;
-  // Kernels compute the place of a plane in its row in 32 bits.
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  // Kernels compute the offset of a plane in its row in 32 bits.
+  constexpr std::int64_t max_row_floats = std::numeric_limits<std::int32_t>::max();
   const int planes = std::max({cell.unit->inputs, r, l, cell.unit->vectors});
-  NMT_CHECK(planes * h <= most,
+  NMT_CHECK(planes * h <= max_row_floats,
             "unit {}: rows of {} planes of {} channels: at most {} are possible", cell.unit->name,
-            planes, h, most / planes);
+            planes, h, max_row_floats / planes);
   step.width = h;
   step.vectors = cell.vectors;
   step.positions = cell.positions;
   step.position_rows = cell.position_rows;
   step.late_groups = cell.rearrange ? cell.groups : 1;
-  step.u = part(record.u, at, r * h);
-  step.late = part(record.late, at, l * h);
-  step.late_value_rounded = part(record.late_value_rounded, at, h);
+  step.u = part(record.u, record_row, r * h);
+  step.late = part(record.late, record_row, l * h);
+  step.late_value_rounded = part(record.late_value_rounded, record_row, h);
   if (r > 0)
-    step.u_norm = row_norm(cell, 0, part(record.u_normal, at, r * h), part(record.u_rstd, at, r));
+    step.u_norm = row_norm(cell, 0, part(record.u_normal, record_row, r * h),
+                           part(record.u_rstd, record_row, r));
   if (l > 0)
-    step.late_norm =
-        row_norm(cell, r, part(record.late_normal, at, l * h), part(record.late_rstd, at, l));
+    step.late_norm = row_norm(cell, r, part(record.late_normal, record_row, l * h),
+                              part(record.late_rstd, record_row, l));
 }
 
-void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at,
-                  UnitSteps step) {
+void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
+                  std::int64_t record_row, UnitSteps step) {
   const Unit& unit = *cell.unit;
   const std::int64_t h = cell.width, rows = step.rows;
   const int r = unit.recurrents, l = unit.late;
-  set_parameters(cell, record, at, step);
+  set_parameters(cell, record, record_row, step);
   const UnitKernels& run = kernels_of(unit, cell.gain || step.raw_x);
-  // Bias and normalization are left to the kernel that reads the product next.
+  // The kernel that reads the product next applies bias and normalization.
   if (r > 0) {
     ProductInput h_before(step.previous[0], step.previous_rounded);
     if (cell.rearrange) {
-      float* const rearranged = part(record.rearranged, at, h);
+      float* const rearranged = part(record.rearranged, record_row, h);
       rearrange(cuda, rows, cell.groups, h, h_before.f32, rearranged);
       h_before = rearranged;
     }
     if (cell.dropout) {
-      float* const read = part(record.rearranged, at, h);
+      float* const read = part(record.rearranged, record_row, h);
       multiply(cuda, rows * h, cell.dropout, h_before.f32, false, read);
       h_before = read;
     }
@@ -120,7 +122,7 @@ void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, 
     step.u_bias = cell.bias;
   }
   if (l > 0) {
-    float* const value = part(record.late_value, at, h);
+    float* const value = part(record.late_value, record_row, h);
     run.late_value(cuda, step, value);
     if (cell.dropout) multiply(cuda, rows * h, cell.dropout, value, false, value);
     step.u_bias = nullptr;
@@ -231,9 +233,9 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
 
 namespace {
 
-// out[p] += the sum of the rows of [T,B] at position p; positions past the table's end belong to
-// its last row. A block sums some columns of one position, whose rows are consecutive. The grid has
-// one dimension, since there may be more positions than the others allow.
+// out[p] += the sum of the rows of [T,B] at position p; positions past the end of the table use its
+// last row. A block sums some columns of one position, whose rows are consecutive. The grid has one
+// dimension, since there may be more positions than the others allow.
 __global__ void position_kernel(std::int64_t steps, std::int64_t batch, std::int64_t width,
                                 std::int64_t position, std::int64_t last, const float* dpositions,
                                 float* out) {

@@ -14,11 +14,12 @@ using kernels::CellGradient;
 using kernels::CellRecord;
 using kernels::ProductInput;
 
-/// Recurrent product, bias or normalization, point-wise step. `at` is the first row's place in the
-/// record; the caller sets x, mask, position, previous and next, and raw_x with its bias and
-/// normalization where x is not complete. An element-wise unit may take all of its steps at once.
-void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at,
-                  UnitSteps step);
+/// Recurrent product, bias or normalization, point-wise step. `record_row` is the first row of the
+/// step in the record; the caller sets x, mask, position, previous and next, and raw_x with its
+/// bias and normalization where x is not complete. An element-wise unit may take all of its steps
+/// at once.
+void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
+                  std::int64_t record_row, UnitSteps step);
 
 /// The rows from `row` on of a matrix that may be missing.
 template <class T>
@@ -26,7 +27,7 @@ T* part(T* matrix, std::int64_t row, std::int64_t width) {
   return matrix ? matrix + row * width : nullptr;
 }
 
-/// Lets a step apply the normalization of its projections.
+/// Sets the normalization of the projections, which the step then applies.
 inline void set_norm(const kernels::PendingNorm& norm, UnitSteps& step) {
   if (!norm.product) return;
   step.x = step.raw_x = norm.product;
@@ -38,14 +39,17 @@ struct CellScratch {
   float* sums = nullptr;  ///< [B, cell_sums()] sums over the steps: vectors, gains, norm biases
   float* dpositions = nullptr;  ///< [T,B, position_vectors*H]
 };
-/// Its size in floats.
+/// The size of the scratch memory in floats.
 std::int64_t cell_scratch(const Cell& cell, std::int64_t steps, std::int64_t batch);
-/// Places it at `*memory`, which moves past it, and sets the sums to 0.
+/// Allocates the scratch memory from `*memory` on, advances `*memory` past it, and sets the sums to
+/// 0.
 CellScratch start_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, std::int64_t batch,
                        float** memory);
 
-/// Sets what steps share, the cell's parameters, and the rows of its record from `at` on.
-void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps& step);
+/// Sets the cell's parameters, which all steps share, and the rows of the record from `record_row`
+/// on.
+void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t record_row,
+                    UnitSteps& step);
 /// The gradients of the steps from `row` on of [T,B]; without dh and carry.
 UnitStepsGradient step_gradient(const Cell& cell, const CellGradient& gradient, std::int64_t row,
                                 const CellScratch& scratch);
@@ -57,8 +61,8 @@ void set_sums(const Cell& cell, const CellScratch& scratch, UnitSteps& step);
 std::int64_t cell_space(const Cell& cell);
 
 /// The backward step. carry[] holds the gradient of the states after it and receives that of the
-/// states before it; dh [rows,H] is added to carry[0] first, or null. `row` is the first row's
-/// place in [T,B] and the record; temporary: rows * cell_space(). from_zero: the steps of an
+/// states before it; dh [rows,H] is added to carry[0] first, or null. `row` is the first row of the
+/// step in [T,B] and in the record; temporary: rows * cell_space(). from_zero: the steps of an
 /// element-wise unit start from a carry of 0, which is not read.
 void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
                    const CellGradient& gradient, std::int64_t row, UnitSteps step, const float* dh,

@@ -11,29 +11,30 @@ namespace {
 constexpr unsigned threads = 128;
 // Steps whose loads are in flight while a thread computes.
 constexpr int ahead = 4, ahead_back = 2;
-constexpr int blocks = 4;  // that a multiprocessor holds at once, with 128 registers a thread
+constexpr int blocks = 4;  // resident on a multiprocessor, with 128 registers per thread
 
 // A channel of a row in one chunk: the steps [begin, end).
 struct ChunkRange {
   std::int64_t chunk, begin, end;
-  Channel at;
+  Channel channel;
 
   // n: an index into [chunks, rows, H].
   __device__ ChunkRange(const UnitSteps& a, const Chunks& chunks, std::int64_t n) {
-    const std::int64_t channels = a.rows * a.width, channel = n % channels;
+    const std::int64_t channels = a.rows * a.width, in_chunk = n % channels;
     chunk = n / channels;
-    at = {channel / a.width, channel % a.width};
+    channel = {in_chunk / a.width, in_chunk % a.width};
     begin = chunk * chunks.length;
     end = begin + chunks.length < a.steps ? begin + chunks.length : a.steps;
   }
 };
 
-__device__ __forceinline__ std::int64_t place(const UnitSteps& a, const Channel& at,
-                                              std::int64_t i) {
-  return (at.row + i * a.stride) * a.width + at.column;
+__device__ __forceinline__ std::int64_t element_of(const UnitSteps& a, const Channel& channel,
+                                                   std::int64_t i) {
+  return (channel.row + i * a.stride) * a.width + channel.column;
 }
-__device__ __forceinline__ bool is_live(const UnitSteps& a, const Channel& at, std::int64_t i) {
-  return !a.mask || a.mask[at.row + i * a.stride] != 0.0f;
+__device__ __forceinline__ bool is_live(const UnitSteps& a, const Channel& channel,
+                                        std::int64_t i) {
+  return !a.mask || a.mask[channel.row + i * a.stride] != 0.0f;
 }
 
 // The factor of the linear state at a step.
@@ -47,47 +48,47 @@ __device__ __forceinline__ float factor(const Step<float, U>& step) {
 }
 
 template <class U, class X, class Use>
-__device__ __forceinline__ void each_step_of(const UnitSteps& a, const X* x, const ChunkRange& here,
-                                             Use&& use) {
+__device__ __forceinline__ void each_step_of(const UnitSteps& a, const X* x,
+                                             const ChunkRange& range, Use&& use) {
   Ahead<U> ring[ahead];
-  StepOffsets<U> early(a, here.at, here.begin);
+  StepOffsets<U> early(a, range.channel, range.begin);
   const auto load = [&](std::int64_t i, int r) {
-    ring[r].load(a, x, here.at.column, i, early);
+    ring[r].load(a, x, range.channel.column, i, early);
     early.forward(a);
   };
   float v[at_least_one(U::vectors)];
-  load_planes<U::vectors>(a.vectors, 0, here.at.column, a.width, v);
+  load_planes<U::vectors>(a.vectors, 0, range.channel.column, a.width, v);
 #pragma unroll
   for (int r = 0; r < ahead; ++r)
-    if (here.begin + r < here.end) load(here.begin + r, r);
-  for (std::int64_t begin = here.begin; begin < here.end; begin += ahead) {
+    if (range.begin + r < range.end) load(range.begin + r, r);
+  for (std::int64_t begin = range.begin; begin < range.end; begin += ahead) {
 #pragma unroll
     for (int r = 0; r < ahead; ++r) {
       const std::int64_t i = begin + r;
-      if (i >= here.end) break;
+      if (i >= range.end) break;
       Step<float, U> step = ring[r].template step<X>(v);
       use(i, step, ring[r].is_live());
-      if (i + ahead < here.end) load(i + ahead, r);
+      if (i + ahead < range.end) load(i + ahead, r);
     }
   }
 }
 // use(i, step, live) for the steps [begin, end), whose inputs are loaded some steps earlier.
 template <class U, class Use>
-__device__ __forceinline__ void each_step(const UnitSteps& a, const ChunkRange& here, Use&& use) {
-  with_inputs<U>(a, [&](auto* x) { each_step_of<U>(a, x, here, use); });
+__device__ __forceinline__ void each_step(const UnitSteps& a, const ChunkRange& range, Use&& use) {
+  with_inputs<U>(a, [&](auto* x) { each_step_of<U>(a, x, range, use); });
 }
 
 // The last linear state of each chunk but the last one, from a state of 0, and the product of its
-// factors. They are kept in the places of the chunk's last two states, so no scratch memory is
+// factors. Both are stored in the memory of the chunk's last two states, so no scratch memory is
 // needed.
 template <class U>
 __global__ void __launch_bounds__(threads, blocks) ends_kernel(UnitSteps a, Chunks chunks) {
   constexpr int linear = linear_state_of<U>;
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < (chunks.count - 1) * channels; n += grid_stride()) {
-    const ChunkRange here(a, chunks, n);
+    const ChunkRange range(a, chunks, n);
     float state = 0.0f, product = 1.0f;
-    each_step<U>(a, here, [&](std::int64_t, Step<float, U>& step, bool live) {
+    each_step<U>(a, range, [&](std::int64_t, Step<float, U>& step, bool live) {
       if (!live) return;
 #pragma unroll
       for (int p = 0; p < U::states; ++p) step.s[p] = 0.0f;
@@ -97,8 +98,8 @@ __global__ void __launch_bounds__(threads, blocks) ends_kernel(UnitSteps a, Chun
       U::forward(step, next);
       state = next[linear];
     });
-    a.next[linear][place(a, here.at, here.end - 1)] = state;
-    a.next[linear][place(a, here.at, here.end - 2)] = product;
+    a.next[linear][element_of(a, range.channel, range.end - 1)] = state;
+    a.next[linear][element_of(a, range.channel, range.end - 2)] = product;
   }
 }
 
@@ -107,40 +108,42 @@ __global__ void states_between_kernel(UnitSteps a, Chunks chunks, const float* b
                                       float* states) {
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < channels; n += grid_stride()) {
-    const Channel at{n / a.width, n % a.width};
+    const Channel channel{n / a.width, n % a.width};
     float state = before[n];
     for (std::int64_t chunk = 1; chunk < chunks.count; ++chunk) {
       const std::int64_t last = chunk * chunks.length - 1;
-      float& end = states[place(a, at, last)];
-      state = states[place(a, at, last - 1)] * state + end;
+      float& end = states[element_of(a, channel, last)];
+      state = states[element_of(a, channel, last - 1)] * state + end;
       end = state;
     }
   }
 }
 
-// The states of each chunk. That of its last step is already there, which the next chunk reads. The
-// other states of masked steps at the start of a chunk are left to passed_states_kernel().
+// The states of each chunk. The linear state of its last step, which the next chunk reads, is
+// already set. The other states of masked steps at the start of a chunk are left to
+// passed_states_kernel().
 template <class U>
 __global__ void __launch_bounds__(threads, blocks) chunks_kernel(UnitSteps a, Chunks chunks) {
   constexpr int linear = linear_state_of<U>;
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < chunks.count * channels; n += grid_stride()) {
-    const ChunkRange here(a, chunks, n);
-    const std::int64_t first = here.at.row * a.width + here.at.column;
+    const ChunkRange range(a, chunks, n);
+    const std::int64_t first = range.channel.row * a.width + range.channel.column;
     float state[U::states];
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) state[p] = here.chunk == 0 ? a.previous[p][first] : 0.0f;
-    if (here.chunk > 0) state[linear] = a.next[linear][place(a, here.at, here.begin - 1)];
-    bool is_known = here.chunk == 0;
-    each_step<U>(a, here, [&](std::int64_t i, Step<float, U>& step, bool live) {
+    for (int p = 0; p < U::states; ++p) state[p] = range.chunk == 0 ? a.previous[p][first] : 0.0f;
+    if (range.chunk > 0)
+      state[linear] = a.next[linear][element_of(a, range.channel, range.begin - 1)];
+    bool is_known = range.chunk == 0;
+    each_step<U>(a, range, [&](std::int64_t i, Step<float, U>& step, bool live) {
       if (live) {
 #pragma unroll
         for (int p = 0; p < U::states; ++p) step.s[p] = state[p];
         U::forward(step, state);
         is_known = true;
       }
-      const std::int64_t to = place(a, here.at, i);
-      if (i + 1 == here.end && here.chunk + 1 < chunks.count)
+      const std::int64_t to = element_of(a, range.channel, i);
+      if (i + 1 == range.end && range.chunk + 1 < chunks.count)
         state[linear] = a.next[linear][to];
       else
         a.next[linear][to] = state[linear];
@@ -158,18 +161,20 @@ template <class U>
 __global__ void passed_states_kernel(UnitSteps a, Chunks chunks) {
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < (chunks.count - 1) * channels; n += grid_stride()) {
-    const ChunkRange here(a, chunks, n + channels);
-    if (is_live(a, here.at, here.begin)) continue;
-    std::int64_t from = here.begin - 1;
-    while (from >= 0 && !is_live(a, here.at, from)) --from;
+    const ChunkRange range(a, chunks, n + channels);
+    if (is_live(a, range.channel, range.begin)) continue;
+    std::int64_t from = range.begin - 1;
+    while (from >= 0 && !is_live(a, range.channel, from)) --from;
 #pragma unroll
     for (int p = 0; p < U::states; ++p) {
       if (p == linear_state_of<U>) continue;
-      const float state = from < 0 ? a.previous[p][here.at.row * a.width + here.at.column]
-                                   : a.next[p][place(a, here.at, from)];
-      for (std::int64_t i = here.begin; i < here.end && !is_live(a, here.at, i); ++i) {
-        a.next[p][place(a, here.at, i)] = state;
-        if (p == 0 && a.next_rounded) assign(a.next_rounded[place(a, here.at, i)], state);
+      const float state = from < 0
+                              ? a.previous[p][range.channel.row * a.width + range.channel.column]
+                              : a.next[p][element_of(a, range.channel, from)];
+      for (std::int64_t i = range.begin; i < range.end && !is_live(a, range.channel, i); ++i) {
+        a.next[p][element_of(a, range.channel, i)] = state;
+        if (p == 0 && a.next_rounded)
+          assign(a.next_rounded[element_of(a, range.channel, i)], state);
       }
     }
   }
@@ -187,56 +192,56 @@ ChunkScratch chunk_scratch(const Chunks& chunks, std::int64_t channels, float* m
   return {memory, carries, carries + (chunks.count - 1) * channels};
 }
 
-// What the masked steps after a chunk pass to the gradient of h after its last step.
+// The gradient that the masked steps after a chunk add to h after its last step.
 __device__ __forceinline__ float passed_gradient(const UnitSteps& a, const float* dh,
-                                                 const ChunkRange& here) {
-  std::int64_t i = here.end;
-  while (i < a.steps && !is_live(a, here.at, i)) ++i;
+                                                 const ChunkRange& range) {
+  std::int64_t i = range.end;
+  while (i < a.steps && !is_live(a, range.channel, i)) ++i;
   float sum = 0.0f;
-  while (--i >= here.end) sum += dh[place(a, here.at, i)];
+  while (--i >= range.end) sum += dh[element_of(a, range.channel, i)];
   return sum;
 }
 
 template <class U, class X, class Use>
 __device__ __forceinline__ void each_step_back_of(const UnitSteps& a, const X* x, const float* dh,
-                                                  const ChunkRange& here, float (&carry)[U::states],
-                                                  Use&& use) {
+                                                  const ChunkRange& range,
+                                                  float (&carry)[U::states], Use&& use) {
   Ahead<U> ring[ahead_back];
   float before[ahead_back][U::states], dh_ring[ahead_back], v[at_least_one(U::vectors)];
-  StepOffsets<U> early(a, here.at, here.end - 1);
-  load_planes<U::vectors>(a.vectors, 0, here.at.column, a.width, v);
+  StepOffsets<U> early(a, range.channel, range.end - 1);
+  load_planes<U::vectors>(a.vectors, 0, range.channel.column, a.width, v);
   const auto load = [&](std::int64_t i, int r) {
-    ring[r].load(a, x, here.at.column, i, early);
+    ring[r].load(a, x, range.channel.column, i, early);
     dh_ring[r] = dh[early.channel];
     early.back(a);
 #pragma unroll
     for (int p = 0; p < U::states; ++p)
-      before[r][p] =
-          i == 0 ? a.previous[p][here.at.row * a.width + here.at.column] : a.next[p][early.channel];
+      before[r][p] = i == 0 ? a.previous[p][range.channel.row * a.width + range.channel.column]
+                            : a.next[p][early.channel];
   };
 #pragma unroll
   for (int r = 0; r < ahead_back; ++r)
-    if (here.end - 1 - r >= here.begin) load(here.end - 1 - r, r);
-  for (std::int64_t begin = here.end - 1; begin >= here.begin; begin -= ahead_back) {
+    if (range.end - 1 - r >= range.begin) load(range.end - 1 - r, r);
+  for (std::int64_t begin = range.end - 1; begin >= range.begin; begin -= ahead_back) {
 #pragma unroll
     for (int r = 0; r < ahead_back; ++r) {
       const std::int64_t i = begin - r;
-      if (i < here.begin) break;
+      if (i < range.begin) break;
       Step<float, U> step = ring[r].template step<X>(v);
 #pragma unroll
       for (int p = 0; p < U::states; ++p) step.s[p] = before[r][p];
       carry[0] += dh_ring[r];
       use(i, step, ring[r].is_live());
-      if (i - ahead_back >= here.begin) load(i - ahead_back, r);
+      if (i - ahead_back >= range.begin) load(i - ahead_back, r);
     }
   }
 }
 // use(i, step, live) for the steps from the last to the first, carry[0] including dh.
 template <class U, class Use>
 __device__ __forceinline__ void each_step_back(const UnitSteps& a, const float* dh,
-                                               const ChunkRange& here, float (&carry)[U::states],
+                                               const ChunkRange& range, float (&carry)[U::states],
                                                Use&& use) {
-  with_inputs<U>(a, [&](auto* x) { each_step_back_of<U>(a, x, dh, here, carry, use); });
+  with_inputs<U>(a, [&](auto* x) { each_step_back_of<U>(a, x, dh, range, carry, use); });
 }
 
 // The gradient of the linear state before each chunk but the first, from one of 0 after it, and the
@@ -247,17 +252,18 @@ __global__ void ends_backward_kernel(UnitSteps a, const float* dh, Chunks chunks
   constexpr int linear = linear_state_of<U>;
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < (chunks.count - 1) * channels; n += grid_stride()) {
-    const ChunkRange here(a, chunks, n + channels);
+    const ChunkRange range(a, chunks, n + channels);
     float carry[U::states] = {}, product = 1.0f;
-    if constexpr (linear != 0) carry[0] = passed_gradient(a, dh, here);
-    each_step_back<U>(a, dh, here, carry, [&](std::int64_t, const Step<float, U>& step, bool live) {
-      if (!live) return;
-      product *= factor<U>(step);
-      Step<float, U> d{};
-      U::backward(step, carry, d);
+    if constexpr (linear != 0) carry[0] = passed_gradient(a, dh, range);
+    each_step_back<U>(a, dh, range, carry,
+                      [&](std::int64_t, const Step<float, U>& step, bool live) {
+                        if (!live) return;
+                        product *= factor<U>(step);
+                        Step<float, U> d{};
+                        U::backward(step, carry, d);
 #pragma unroll
-      for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
-    });
+                        for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
+                      });
     scratch.carries[n] = carry[linear];
     scratch.products[n] = product;
   }
@@ -282,27 +288,27 @@ __global__ void chunks_backward_kernel(UnitSteps a, UnitStepsGradient g, Chunks 
   constexpr int linear = linear_state_of<U>;
   const std::int64_t h = a.width, channels = a.rows * h;
   for (std::int64_t n = grid_index(); n < chunks.count * channels; n += grid_stride()) {
-    const ChunkRange here(a, chunks, n);
+    const ChunkRange range(a, chunks, n);
     float carry[U::states] = {}, dv[at_least_one(U::vectors)] = {};
-    if (here.chunk + 1 < chunks.count) {
-      if constexpr (linear != 0) carry[0] = passed_gradient(a, g.dh, here);
+    if (range.chunk + 1 < chunks.count) {
+      if constexpr (linear != 0) carry[0] = passed_gradient(a, g.dh, range);
       carry[linear] = scratch.carries[n];
     }
-    each_step_back<U>(a, g.dh, here, carry,
-                      [&](std::int64_t i, const Step<float, U>& step, bool live) {
-                        Step<float, U> d{};
-                        if (live) {
-                          U::backward(step, carry, d);
+    each_step_back<U>(
+        a, g.dh, range, carry, [&](std::int64_t i, const Step<float, U>& step, bool live) {
+          Step<float, U> d{};
+          if (live) {
+            U::backward(step, carry, d);
 #pragma unroll
-                          for (int p = 0; p < U::vectors; ++p) dv[p] += d.v[p];
+            for (int p = 0; p < U::vectors; ++p) dv[p] += d.v[p];
 #pragma unroll
-                          for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
-                        }
-                        store_dx<U>(g, here.at.row + i * a.stride, here.at.column, h, d.x);
-                      });
-    store_planes<U::vectors>(scratch.sums, here.chunk * a.rows + here.at.row, here.at.column, h,
-                             dv);
-    if (here.chunk > 0) continue;
+            for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
+          }
+          store_dx<U>(g, range.channel.row + i * a.stride, range.channel.column, h, d.x);
+        });
+    store_planes<U::vectors>(scratch.sums, range.chunk * a.rows + range.channel.row,
+                             range.channel.column, h, dv);
+    if (range.chunk > 0) continue;
 #pragma unroll
     for (int p = 0; p < U::states; ++p) g.carry[p][n] = carry[p];
   }
@@ -366,15 +372,15 @@ const ChunkKernels& chunk_kernels(const kernels::Unit& unit) {
 }  // namespace
 
 Chunks chunks_of(const Cuda& cuda, const kernels::Recurrence& a) {
-  // Threads that a multiprocessor runs at once; the fewest chunks that pay for two passes; and the
-  // fewest steps that pay for the states between chunks.
-  constexpr std::int64_t resident = blocks * threads, fewest = 4, shortest = 32;
+  // Resident threads of a multiprocessor; the least number of chunks that pays for two passes; the
+  // least number of steps of a chunk that pays for the states between chunks.
+  constexpr std::int64_t resident = blocks * threads, min_chunks = 4, min_length = 32;
   const CudaDevice::State& state = state_of(cuda);
   const std::int64_t channels = a.batch * a.cell.width;
   if (!state.with_chunks || channels == 0 || !chunk_kernels(*a.cell.unit).forward) return {};
   const std::int64_t count =
-      std::min(resident * state.multiprocessors / channels, a.steps / shortest);
-  if (count < fewest) return {};
+      std::min(resident * state.multiprocessors / channels, a.steps / min_length);
+  if (count < min_chunks) return {};
   const std::int64_t length = divide_up(a.steps, count);
   return {divide_up(a.steps, length), length};
 }

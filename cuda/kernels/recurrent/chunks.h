@@ -20,8 +20,9 @@ struct Chunks {
   std::int64_t length = 0;  ///< steps of each but the last one
 };
 
-/// The chunks of a recurrence on this device. They are as many as its multiprocessors can compute
-/// at once, and not worth their two passes if those are fewer than four.
+/// The chunks of a recurrence on this device. There are as many chunks as the multiprocessors can
+/// compute at once. Fewer than four would not pay for the two passes; the recurrence is then not
+/// divided.
 Chunks chunks_of(const Cuda& cuda, const kernels::Recurrence& a);
 
 /// All steps; `first` describes step 0.

@@ -14,7 +14,7 @@ namespace {
 using namespace nmt::cuda;
 
 // The rows of step t in the records.
-std::int64_t record_row(const Conditional& a, std::int64_t t) {
+std::int64_t record_row_of(const Conditional& a, std::int64_t t) {
   return a.keep ? t * a.batch : 0;
 }
 
@@ -27,70 +27,72 @@ UnitSteps lower_step(const Conditional& a, std::int64_t t) {
   step.position = a.position + t;
   for (int p = 0; p < a.lower.unit->states; ++p) {
     step.previous[p] = t == 0 ? a.initial[p] : a.states[p] + (row - a.batch) * h;
-    step.next[p] = a.middle[p] + record_row(a, t) * h;
+    step.next[p] = a.middle[p] + record_row_of(a, t) * h;
   }
   if (t > 0) step.previous_rounded = part(a.states_rounded, row - a.batch, h);
-  step.next_rounded = part(a.middle_rounded, record_row(a, t), h);
+  step.next_rounded = part(a.middle_rounded, record_row_of(a, t), h);
   set_norm(a.x_norm, step);
   return step;
 }
 
 // The step reads the context's projection and applies its bias and normalization.
 UnitSteps higher_step(const Conditional& a, std::int64_t t) {
-  const std::int64_t h = a.higher.width, at = record_row(a, t), inputs = a.higher.unit->inputs;
+  const std::int64_t h = a.higher.width, record_row = record_row_of(a, t),
+                     inputs = a.higher.unit->inputs;
   UnitSteps step;
   step.rows = a.batch;
-  step.x = a.xc + at * inputs * h;
+  step.x = a.xc + record_row * inputs * h;
   if (a.context_bias || a.context_gain) {
-    step.raw_x = a.xc + at * inputs * h;
+    step.raw_x = a.xc + record_row * inputs * h;
     step.x_bias = a.context_bias;
     step.x_norm = {.gain = a.context_gain,
                    .norm_bias = a.context_norm_bias,
-                   .normal = a.xc_normal ? a.xc_normal + at * inputs * h : nullptr,
-                   .rstd = a.xc_rstd ? a.xc_rstd + at * inputs : nullptr};
+                   .normal = a.xc_normal ? a.xc_normal + record_row * inputs * h : nullptr,
+                   .rstd = a.xc_rstd ? a.xc_rstd + record_row * inputs : nullptr};
   }
   step.position = a.position + t;
   for (int p = 0; p < a.higher.unit->states; ++p) {
-    step.previous[p] = a.middle[p] + at * h;
+    step.previous[p] = a.middle[p] + record_row * h;
     step.next[p] = a.states[p] + t * a.batch * h;
   }
-  step.previous_rounded = part(a.middle_rounded, at, h);
+  step.previous_rounded = part(a.middle_rounded, record_row, h);
   step.next_rounded = part(a.states_rounded, t * a.batch, h);
   return step;
 }
 
 void project_context(const Cuda& cuda, const Conditional& a, ProductInput context,
-                     std::int64_t at) {
+                     std::int64_t record_row) {
   const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, width = a.context_width();
   if (a.higher.rearrange) {
-    float* const rearranged = a.contexts_rearranged + at * width;
+    float* const rearranged = a.contexts_rearranged + record_row * width;
     rearrange(cuda, a.batch, a.higher.groups, width, context.f32, rearranged);
     context = rearranged;
   }
   product(cuda, a.higher.groups, inputs, a.batch, width, h, context, a.context.f32, false,
-          a.xc + at * inputs * h);
+          a.xc + record_row * inputs * h);
 }
 
 // Whether the higher unit of a step and the lower unit of the next one run as a pair.
 bool has_pairs(const Conditional& a) {
   return !a.lower.unit->has_recurrent_product();
 }
-UnitSteps with_parameters(const Cell& cell, const CellRecord& record, std::int64_t at,
+UnitSteps with_parameters(const Cell& cell, const CellRecord& record, std::int64_t record_row,
                           UnitSteps step) {
-  set_parameters(cell, record, at, step);
+  set_parameters(cell, record, record_row, step);
   return step;
 }
 
 // The higher unit of step t, and the lower unit of the next step.
 void units_forward(const Cuda& cuda, const Conditional& a, std::int64_t t) {
-  const std::int64_t at = record_row(a, t);
+  const std::int64_t record_row = record_row_of(a, t);
   const bool last = t + 1 == a.steps;
-  if (last || !has_pairs(a)) cell_forward(cuda, a.higher, a.higher_record, at, higher_step(a, t));
+  if (last || !has_pairs(a))
+    cell_forward(cuda, a.higher, a.higher_record, record_row, higher_step(a, t));
   if (last) return;
-  const std::int64_t next = record_row(a, t + 1);
+  const std::int64_t next = record_row_of(a, t + 1);
   if (!has_pairs(a)) return cell_forward(cuda, a.lower, a.lower_record, next, lower_step(a, t + 1));
   pair_kernels(*a.lower.unit)
-      .forward(cuda, with_parameters(a.higher, a.higher_record, at, higher_step(a, t)),
+      .forward(cuda, with_parameters(a.higher, a.higher_record, record_row, higher_step(a, t)),
                with_parameters(a.lower, a.lower_record, next, lower_step(a, t + 1)));
 }
 
@@ -99,21 +101,23 @@ void units_forward(const Cuda& cuda, const Conditional& a, std::int64_t t) {
 void conditional_forward(const Cuda& cuda, const Conditional& a) {
   const Attention& att = a.attention;
   const std::int64_t h = a.lower.width, width = a.context_width();
-  if (a.steps > 0) cell_forward(cuda, a.lower, a.lower_record, record_row(a, 0), lower_step(a, 0));
+  if (a.steps > 0)
+    cell_forward(cuda, a.lower, a.lower_record, record_row_of(a, 0), lower_step(a, 0));
   for (std::int64_t t = 0; t < a.steps; ++t) {
-    const std::int64_t row = t * a.batch, at = record_row(a, t);
-    float* const query = a.queries + at * att.space;
+    const std::int64_t row = t * a.batch, record_row = record_row_of(a, t);
+    float* const query = a.queries + record_row * att.space;
     float* const context = a.contexts + row * width;
-    float* const attended = a.headed ? a.headed + at * att.width : context;
-    Bfloat16* const rounded = part(a.attended_rounded, at, att.width);
+    float* const attended = a.headed ? a.headed + record_row * att.width : context;
+    Bfloat16* const rounded = part(a.attended_rounded, record_row, att.width);
     product(cuda, 1, 1, a.batch, h, att.space,
-            {a.middle[0] + at * h, part(a.middle_rounded, at, h)}, a.query.f32, false, query);
+            {a.middle[0] + record_row * h, part(a.middle_rounded, record_row, h)}, a.query.f32,
+            false, query);
     nmt::cuda::attention_forward(cuda, att, 1, a.batch, a.sentence, query,
                                  a.weights + row * att.heads * att.steps, attended, rounded);
     if (a.headed)
       product(cuda, 1, 1, a.batch, att.width, width, {attended, rounded}, a.output.f32, false,
               context);
-    project_context(cuda, a, {context, a.headed ? nullptr : rounded}, at);
+    project_context(cuda, a, {context, a.headed ? nullptr : rounded}, record_row);
     units_forward(cuda, a, t);
   }
 }

@@ -13,19 +13,19 @@ using namespace nmt::cuda;
 // The `steps` steps from number i on, `stride` rows of [T,B] apart.
 UnitSteps unit_steps(const Recurrence& a, std::int64_t i, std::int64_t steps) {
   const std::int64_t h = a.cell.width;
-  const StepOffsets at = step_offsets(a, i, 0);
-  UnitSteps step = begin_step<UnitSteps>(a, at, a.cell, a.x, a.batch);
-  step.x_rounded = part(a.x_rounded, at.row, a.cell.unit->inputs * h);
+  const StepOffsets offsets = step_offsets(a, i, 0);
+  UnitSteps step = begin_step<UnitSteps>(a, offsets, a.cell, a.x, a.batch);
+  step.x_rounded = part(a.x_rounded, offsets.row, a.cell.unit->inputs * h);
   step.steps = steps;
   step.stride = a.reverse ? -a.batch : a.batch;
-  step.position = at.position;
+  step.position = offsets.position;
   for (int p = 0; p < a.cell.unit->states; ++p) {
-    step.previous[p] = state_before(a, at, p, 0, h);
-    step.next[p] = a.states[p] + at.row * h;
+    step.previous[p] = state_before(a, offsets, p, 0, h);
+    step.next[p] = a.states[p] + offsets.row * h;
   }
-  step.next_rounded = part(a.states_rounded, at.row, h);
+  step.next_rounded = part(a.states_rounded, offsets.row, h);
   set_norm(a.x_norm, step);
-  if (at.previous >= 0) step.previous_rounded = part(a.states_rounded, at.previous, h);
+  if (offsets.previous >= 0) step.previous_rounded = part(a.states_rounded, offsets.previous, h);
   return step;
 }
 

@@ -12,33 +12,33 @@ namespace {
 using namespace nmt::cuda;
 
 UnitSteps lower_step(const Transition& a, std::int64_t i) {
-  const StepOffsets at = step_offsets(a, i, 0);
+  const StepOffsets offsets = step_offsets(a, i, 0);
   const std::int64_t h = a.lower.width;
-  UnitSteps step = begin_step<UnitSteps>(a, at, a.lower, a.x, a.batch);
-  step.position = at.position;
+  UnitSteps step = begin_step<UnitSteps>(a, offsets, a.lower, a.x, a.batch);
+  step.position = offsets.position;
   for (int p = 0; p < a.lower.unit->states; ++p) {
-    step.previous[p] = state_before(a, at, p, 0, h);
-    step.next[p] = a.middle[p] + at.at * h;
+    step.previous[p] = state_before(a, offsets, p, 0, h);
+    step.next[p] = a.middle[p] + offsets.at * h;
   }
-  step.x_rounded = part(a.x_rounded, at.row, a.lower.unit->inputs * h);
-  if (at.previous >= 0) step.previous_rounded = part(a.states_rounded, at.previous, h);
-  step.next_rounded = part(a.middle_rounded, at.at, h);
+  step.x_rounded = part(a.x_rounded, offsets.row, a.lower.unit->inputs * h);
+  if (offsets.previous >= 0) step.previous_rounded = part(a.states_rounded, offsets.previous, h);
+  step.next_rounded = part(a.middle_rounded, offsets.at, h);
   set_norm(a.x_norm, step);
   return step;
 }
 
 UnitSteps higher_step(const Transition& a, std::int64_t i) {
-  const StepOffsets at = step_offsets(a, i, 0);
+  const StepOffsets offsets = step_offsets(a, i, 0);
   const std::int64_t h = a.higher.width;
-  UnitSteps step = begin_step<UnitSteps>(a, at, a.higher, a.higher_x, a.batch);
-  step.position = at.position;
+  UnitSteps step = begin_step<UnitSteps>(a, offsets, a.higher, a.higher_x, a.batch);
+  step.position = offsets.position;
   for (int p = 0; p < a.higher.unit->states; ++p) {
-    step.previous[p] = a.middle[p] + at.at * h;
-    step.next[p] = a.states[p] + at.row * h;
+    step.previous[p] = a.middle[p] + offsets.at * h;
+    step.next[p] = a.states[p] + offsets.row * h;
   }
-  step.x_rounded = part(a.higher_x_rounded, at.row, a.higher.unit->inputs * h);
-  step.previous_rounded = part(a.middle_rounded, at.at, h);
-  step.next_rounded = part(a.states_rounded, at.row, h);
+  step.x_rounded = part(a.higher_x_rounded, offsets.row, a.higher.unit->inputs * h);
+  step.previous_rounded = part(a.middle_rounded, offsets.at, h);
+  step.next_rounded = part(a.states_rounded, offsets.row, h);
   set_norm(a.higher_x_norm, step);
   return step;
 }
@@ -52,9 +52,9 @@ std::int64_t first_row(const Transition& a) {
 UnitChain chain_of(const Transition& a) {
   NMT_CHECK(!a.middle_rounded, "unit {}: no product reads its states", a.lower.unit->name);
   UnitChain chain{lower_step(a, 0), higher_step(a, 0), a.keep};
-  const std::int64_t at = step_offsets(a, 0, 0).at;
-  set_parameters(a.lower, a.lower_record, at, chain.lower);
-  set_parameters(a.higher, a.higher_record, at, chain.higher);
+  const std::int64_t record_row = step_offsets(a, 0, 0).at;
+  set_parameters(a.lower, a.lower_record, record_row, chain.lower);
+  set_parameters(a.higher, a.higher_record, record_row, chain.higher);
   for (UnitSteps* step : {&chain.lower, &chain.higher}) {
     step->steps = a.steps;
     step->stride = a.reverse ? -a.batch : a.batch;
@@ -68,9 +68,9 @@ void transition_forward(const Cuda& cuda, const Transition& a) {
   if (a.steps > 0 && !a.lower.unit->has_recurrent_product())
     return chain_kernels(*a.lower.unit).forward(cuda, chain_of(a));
   for (std::int64_t i = 0; i < a.steps; ++i) {
-    const std::int64_t at = step_offsets(a, i, 0).at;
-    cell_forward(cuda, a.lower, a.lower_record, at, lower_step(a, i));
-    cell_forward(cuda, a.higher, a.higher_record, at, higher_step(a, i));
+    const std::int64_t record_row = step_offsets(a, i, 0).at;
+    cell_forward(cuda, a.lower, a.lower_record, record_row, lower_step(a, i));
+    cell_forward(cuda, a.higher, a.higher_record, record_row, higher_step(a, i));
   }
 }
 

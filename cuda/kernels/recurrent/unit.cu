@@ -23,18 +23,18 @@ constexpr int steps_ahead_backward = 2;
 template <class U, class X>
 __device__ __forceinline__ void forward_steps(const UnitSteps& a, const X* x, std::int64_t n) {
   constexpr int ahead = steps_ahead<U>;
-  const Channel at{n / a.width, n % a.width};
+  const Channel channel{n / a.width, n % a.width};
   Ahead<U> ring[ahead];
-  StepOffsets<U> early(a, at, 0), now = early;
+  StepOffsets<U> early(a, channel, 0), now = early;
   const auto load = [&](std::int64_t i, int r) {
-    ring[r].load(a, x, at.column, i, early);
+    ring[r].load(a, x, channel.column, i, early);
     early.forward(a);
   };
 #pragma unroll
   for (int r = 0; r < ahead; ++r)
     if (r < a.steps) load(r, r);
   float v[at_least_one(U::vectors)], state[U::states];
-  load_planes<U::vectors>(a.vectors, 0, at.column, a.width, v);
+  load_planes<U::vectors>(a.vectors, 0, channel.column, a.width, v);
 #pragma unroll
   for (int p = 0; p < U::states; ++p) state[p] = a.previous[p][n];
   for (std::int64_t begin = 0; begin < a.steps; begin += ahead) {
@@ -59,11 +59,11 @@ __device__ __forceinline__ void forward_steps(const UnitSteps& a, const X* x, st
 
 template <class U>
 __device__ __forceinline__ void forward_step(const UnitSteps& a, std::int64_t n) {
-  const Channel at{n / a.width, n % a.width};
-  add_bias<U::recurrents>(a.u_bias, at.row, at.column, a.width, a.u);
-  add_bias<U::late>(a.late_bias, at.row, at.column, a.width, a.late);
+  const Channel channel{n / a.width, n % a.width};
+  add_bias<U::recurrents>(a.u_bias, channel.row, channel.column, a.width, a.u);
+  add_bias<U::late>(a.late_bias, channel.row, channel.column, a.width, a.late);
   bool live;
-  const Step<float, U> step = load_all<U>(a, at, true, live);
+  const Step<float, U> step = load_all<U>(a, channel, true, live);
   float state[U::states];
 #pragma unroll
   for (int p = 0; p < U::states; ++p) state[p] = step.s[p];
@@ -89,12 +89,12 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const X* x,
                                                const UnitStepsGradient& g, std::int64_t n) {
   constexpr int ahead = steps_ahead_backward;
   const std::int64_t h = a.width;
-  const Channel at{n / h, n % h};
+  const Channel channel{n / h, n % h};
   Ahead<U> ring[ahead];
   float before[ahead][U::states], dh[ahead];
-  StepOffsets<U> early(a, at, a.steps - 1), now = early;
+  StepOffsets<U> early(a, channel, a.steps - 1), now = early;
   const auto load = [&](std::int64_t i, int r) {
-    ring[r].load(a, x, at.column, i, early);
+    ring[r].load(a, x, channel.column, i, early);
     dh[r] = 0.0f;
     if (g.dh) dh[r] = g.dh[early.channel];
     early.back(a);
@@ -106,7 +106,7 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const X* x,
   for (int r = 0; r < ahead; ++r)
     if (r < a.steps) load(a.steps - 1 - r, r);
   float v[at_least_one(U::vectors)], dv[at_least_one(U::vectors)] = {}, carry[U::states];
-  load_planes<U::vectors>(a.vectors, 0, at.column, h, v);
+  load_planes<U::vectors>(a.vectors, 0, channel.column, h, v);
 #pragma unroll
   for (int p = 0; p < U::states; ++p) carry[p] = g.from_zero ? 0.0f : g.carry[p][n];
   for (std::int64_t begin = a.steps - 1; begin >= 0; begin -= ahead) {
@@ -127,7 +127,7 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const X* x,
         for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
       }
       store_dx<U>(g, now, h, d.x);
-      store_planes<position_vectors_of<U>>(g.dpositions, now.row, at.column, h, d.position);
+      store_planes<position_vectors_of<U>>(g.dpositions, now.row, channel.column, h, d.position);
       now.back(a);
       if (i >= ahead) load(i - ahead, r);
     }
@@ -136,16 +136,16 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const X* x,
   for (int p = 0; p < U::states; ++p) g.carry[p][n] = carry[p];
 #pragma unroll
   for (int p = 0; p < U::vectors; ++p)
-    g.vector_sums[at.row * g.sums_stride + p * h + at.column] += dv[p];
+    g.vector_sums[channel.row * g.sums_stride + p * h + channel.column] += dv[p];
 }
 
 template <class U>
 __device__ __forceinline__ void backward_step(const UnitSteps& a, const UnitStepsGradient& g,
                                               std::int64_t n) {
   const std::int64_t h = a.width;
-  const Channel at{n / h, n % h};
+  const Channel channel{n / h, n % h};
   bool live;
-  const Step<float, U> step = load_all<U>(a, at, true, live);
+  const Step<float, U> step = load_all<U>(a, channel, true, live);
   float carry[U::states];
 #pragma unroll
   for (int p = 0; p < U::states; ++p) carry[p] = g.from_zero ? 0.0f : g.carry[p][n];
@@ -156,20 +156,20 @@ __device__ __forceinline__ void backward_step(const UnitSteps& a, const UnitStep
 #pragma unroll
     for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
   }
-  store_dx<U>(g, at.row, at.column, h, d.x);
-  store_planes<U::recurrents>(g.du, at.row, at.column, h, d.u);
-  store_planes<U::late>(g.dlate, at.row, at.column, h, d.late);
-  store_planes<position_vectors_of<U>>(g.dpositions, at.row, at.column, h, d.position);
-  round_planes<U::late>(g.dlate, at.row, at.column, h, g.dlate_rounded);
+  store_dx<U>(g, channel.row, channel.column, h, d.x);
+  store_planes<U::recurrents>(g.du, channel.row, channel.column, h, d.u);
+  store_planes<U::late>(g.dlate, channel.row, channel.column, h, d.late);
+  store_planes<position_vectors_of<U>>(g.dpositions, channel.row, channel.column, h, d.position);
+  round_planes<U::late>(g.dlate, channel.row, channel.column, h, g.dlate_rounded);
   if constexpr (U::late == 0) {
-    if (g.dx) round_planes<U::inputs>(g.dx, at.row, at.column, h, g.dx_rounded);
-    round_planes<U::recurrents>(g.du, at.row, at.column, h, g.du_rounded);
+    if (g.dx) round_planes<U::inputs>(g.dx, channel.row, channel.column, h, g.dx_rounded);
+    round_planes<U::recurrents>(g.du, channel.row, channel.column, h, g.du_rounded);
   }
 #pragma unroll
   for (int p = 0; p < U::states; ++p) g.carry[p][n] = carry[p];
 #pragma unroll
   for (int p = 0; p < U::vectors; ++p)
-    g.vector_sums[at.row * g.sums_stride + p * h + at.column] += d.v[p];
+    g.vector_sums[channel.row * g.sums_stride + p * h + channel.column] += d.v[p];
 }
 
 template <class U>
@@ -186,11 +186,11 @@ __global__ void __launch_bounds__(threads, min_blocks<U>)
 template <class U>
 __global__ void late_value_kernel(UnitSteps a, float* out) {
   for (std::int64_t n = grid_index(); n < a.rows * a.width; n += grid_stride()) {
-    const Channel at{n / a.width, n % a.width};
-    add_bias<U::recurrents>(a.u_bias, at.row, at.column, a.width, a.u);
+    const Channel channel{n / a.width, n % a.width};
+    add_bias<U::recurrents>(a.u_bias, channel.row, channel.column, a.width, a.u);
     bool live;
-    const float value = U::late_value(load_all<U>(a, at, false, live));
-    out[late_place(a, at)] = value;
+    const float value = U::late_value(load_all<U>(a, channel, false, live));
+    out[late_value_offset(a, channel)] = value;
     if (a.late_value_rounded) assign(a.late_value_rounded[n], value);
   }
 }
@@ -200,18 +200,18 @@ template <class U>
 __global__ void late_backward_kernel(UnitSteps a, const float* dlate_value, UnitStepsGradient g) {
   const std::int64_t h = a.width;
   for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
-    const Channel at{n / h, n % h};
+    const Channel channel{n / h, n % h};
     bool live;
-    const Step<float, U> step = load_all<U>(a, at, true, live);
+    const Step<float, U> step = load_all<U>(a, channel, true, live);
     if (live) {
       Step<float, U> d{};
-      U::late_backward(step, dlate_value[late_place(a, at)], d);
-      add_planes<U::inputs>(g.dx, at.row, at.column, h, d.x);
-      add_planes<U::recurrents>(g.du, at.row, at.column, h, d.u);
+      U::late_backward(step, dlate_value[late_value_offset(a, channel)], d);
+      add_planes<U::inputs>(g.dx, channel.row, channel.column, h, d.x);
+      add_planes<U::recurrents>(g.du, channel.row, channel.column, h, d.u);
       for (int p = 0; p < U::states; ++p) g.carry[p][n] += d.s[p];
     }
-    round_planes<U::inputs>(g.dx, at.row, at.column, h, g.dx_rounded);
-    round_planes<U::recurrents>(g.du, at.row, at.column, h, g.du_rounded);
+    round_planes<U::inputs>(g.dx, channel.row, channel.column, h, g.dx_rounded);
+    round_planes<U::recurrents>(g.du, channel.row, channel.column, h, g.du_rounded);
   }
 }
 

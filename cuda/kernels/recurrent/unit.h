@@ -98,9 +98,9 @@ struct UnitKernels {
 
 /// The kernels of a unit, one of kernels::units(), with a thread for each channel of a row.
 const UnitKernels& channel_kernels(const kernels::Unit& unit);
-/// Those for single steps with a RowNorm or raw_x, with a block for each row. The first kernel
-/// after a product normalizes it; the last one before a product's gradient is used takes the
-/// gradient through the normalization.
+/// The kernels for single steps with a RowNorm or raw_x, with a block for each row. The first
+/// kernel after a product normalizes the product; the last kernel before the gradient of a product
+/// is used applies the backward pass of the normalization.
 const UnitKernels& row_kernels(const kernels::Unit& unit);
 /// Two element-wise units of one kind in turn, all steps in one kernel: at each step the lower one
 /// starts from the states after the higher one's step before, and the higher one from the lower
@@ -136,7 +136,7 @@ struct PairKernels {
 /// Error: a unit with recurrent products.
 const PairKernels& pair_kernels(const kernels::Unit& unit);
 
-/// Those for steps that normalize or not.
+/// row_kernels() for steps that normalize, else channel_kernels().
 inline const UnitKernels& kernels_of(const kernels::Unit& unit, bool normalizes) {
   return normalizes ? row_kernels(unit) : channel_kernels(unit);
 }

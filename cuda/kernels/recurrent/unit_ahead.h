@@ -9,18 +9,18 @@
 
 namespace nmt::cuda {
 
-/// A channel of a row at one step after the other: its places in arrays of [rows], [rows,H] and
-/// [rows,inputs*H]. These places are kept, since products with strides of 64 bits in every step
-/// would be a third of its instructions.
+/// The offsets of a channel at the current step, in arrays of [rows], [rows,H] and [rows,inputs*H].
+/// Each step adds to the offsets: multiplications by 64-bit strides would be a third of the
+/// instructions.
 template <class U>
 struct StepOffsets {
   std::int64_t row, channel, inputs;
 
-  __device__ StepOffsets(const UnitSteps& a, const Channel& at, std::int64_t i)
-      : row(at.row + i * a.stride),
-        channel(row * a.width + at.column),
-        inputs(row * U::inputs * a.width + at.column) {}
-  /// To the next step, or the one before.
+  __device__ StepOffsets(const UnitSteps& a, const Channel& start, std::int64_t i)
+      : row(start.row + i * a.stride),
+        channel(row * a.width + start.column),
+        inputs(row * U::inputs * a.width + start.column) {}
+  /// To the next step; back(): to the previous one.
   __device__ __forceinline__ void forward(const UnitSteps& a) {
     row += a.stride;
     channel += a.stride * a.width;
@@ -47,24 +47,24 @@ __device__ __forceinline__ float number_of(std::uint32_t bits) {
     return as_float(static_cast<X>(bits));
 }
 
-/// What a thread has loaded of a step ahead: the bits in memory, since a thread waits for a load
-/// where it converts or compares the number.
+/// The inputs that a thread has loaded for a later step, as raw bits: a conversion or comparison of
+/// a number would wait for its load.
 template <class U>
 struct Ahead {
   std::uint32_t x[at_least_one(U::inputs)];
   float position[at_least_one(position_vectors_of<U>)];
   float mask;
 
-  /// Step i, at `place`. X: float or Bfloat16.
+  /// Loads step i. X: float or Bfloat16.
   template <class X>
   __device__ __forceinline__ void load(const UnitSteps& a, const X* from, std::int64_t column,
-                                       std::int64_t i, const StepOffsets<U>& place) {
+                                       std::int64_t i, const StepOffsets<U>& offsets) {
     mask = 1.0f;
-    if (a.mask) mask = a.mask[place.row];
-    const X* const at = from + place.inputs;
+    if (a.mask) mask = a.mask[offsets.row];
+    const X* const data = from + offsets.inputs;
     const auto plane = static_cast<std::int32_t>(a.width);
 #pragma unroll
-    for (std::int32_t p = 0; p < U::inputs; ++p) x[p] = bits_of(at[p * plane]);
+    for (std::int32_t p = 0; p < U::inputs; ++p) x[p] = bits_of(data[p * plane]);
     load_position<U>(a, column, i, position);
   }
   __device__ __forceinline__ bool is_live() const {
@@ -84,21 +84,21 @@ struct Ahead {
   }
 };
 
-/// The gradient of x, in float32 or, without a place for that, rounded.
+/// Stores the gradient of x: in float32, or rounded where dx is null.
 template <class U, std::size_t n>
-__device__ __forceinline__ void store_dx(const UnitStepsGradient& g, const StepOffsets<U>& place,
+__device__ __forceinline__ void store_dx(const UnitStepsGradient& g, const StepOffsets<U>& offsets,
                                          std::int64_t h, const float (&from)[n]) {
   const auto plane = static_cast<std::int32_t>(h);
 #pragma unroll
   for (std::int32_t p = 0; p < U::inputs; ++p)
     if (g.dx)
-      g.dx[place.inputs + p * plane] = from[p];
+      g.dx[offsets.inputs + p * plane] = from[p];
     else
-      assign(g.dx_rounded[place.inputs + p * plane], from[p]);
+      assign(g.dx_rounded[offsets.inputs + p * plane], from[p]);
 }
 
-/// use(x) with the inputs in the type that they have: what follows is compiled for both, since a
-/// choice between loads may wait for them.
+/// Calls use(x) with the inputs in their type. `use` is compiled for both types: a branch between
+/// loads may wait for them.
 template <class U, class Use>
 __device__ __forceinline__ void with_inputs(const UnitSteps& a, Use&& use) {
   if (U::late > 0 || a.x)

@@ -19,7 +19,7 @@ template <class U>
 constexpr int steps_ahead_backward =
     !is_newer && U::states + U::vectors + position_vectors_of<U> == 1 ? 2 : 1;
 
-// The shared vectors of one of the two units, and its step.
+// The shared vectors and the step of one of the two units.
 template <class U>
 struct Half {
   float v[at_least_one(U::vectors)];
@@ -27,7 +27,7 @@ struct Half {
   __device__ Half(const UnitSteps& a, std::int64_t column) {
     load_planes<U::vectors>(a.vectors, 0, column, a.width, v);
   }
-  // `state` becomes that after the step.
+  // Replaces `state` by the state after the step.
   __device__ __forceinline__ void forward(Step<float, U> step, float (&state)[U::states]) const {
     for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
     for (int p = 0; p < U::states; ++p) step.s[p] = state[p];
@@ -40,13 +40,13 @@ __device__ __forceinline__ void forward_chain(const UnitChain& c, const X* x, co
                                               std::int64_t n) {
   constexpr int ahead = steps_ahead;
   const UnitSteps &a = c.lower, &b = c.higher;
-  const Channel at{n / a.width, n % a.width};
-  const Half<U> lower(a, at.column), higher(b, at.column);
+  const Channel channel{n / a.width, n % a.width};
+  const Half<U> lower(a, channel.column), higher(b, channel.column);
   Ahead<U> first[ahead], second[ahead];
-  StepOffsets<U> early(a, at, 0), now = early;
+  StepOffsets<U> early(a, channel, 0), now = early;
   const auto load = [&](std::int64_t i, int r) {
-    first[r].load(a, x, at.column, i, early);
-    second[r].load(b, higher_x, at.column, i, early);
+    first[r].load(a, x, channel.column, i, early);
+    second[r].load(b, higher_x, channel.column, i, early);
     early.forward(a);
   };
 #pragma unroll
@@ -131,10 +131,10 @@ __global__ void __launch_bounds__(max_row_block, 1) forward_row_kernel(UnitChain
   });
 }
 
-// A step back: `carry` becomes the gradient of the states before it.
+// The backward pass of a step. `carry` becomes the gradient of the states before the step.
 template <class U>
 __device__ __forceinline__ void step_back(const UnitSteps& a, const UnitStepsGradient& g,
-                                          const Channel& at, const StepOffsets<U>& place,
+                                          const Channel& channel, const StepOffsets<U>& offsets,
                                           bool alive, Step<float, U> step,
                                           const float (&before)[U::states],
                                           float (&dv)[at_least_one(U::vectors)],
@@ -149,17 +149,18 @@ __device__ __forceinline__ void step_back(const UnitSteps& a, const UnitStepsGra
 #pragma unroll
     for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
   }
-  store_dx<U>(g, place, a.width, d.x);
-  store_planes<position_vectors_of<U>>(g.dpositions, place.row, at.column, a.width, d.position);
+  store_dx<U>(g, offsets, a.width, d.x);
+  store_planes<position_vectors_of<U>>(g.dpositions, offsets.row, channel.column, a.width,
+                                       d.position);
 }
 
 template <class U>
-__device__ __forceinline__ void add_vector_sums(const UnitStepsGradient& g, const Channel& at,
+__device__ __forceinline__ void add_vector_sums(const UnitStepsGradient& g, const Channel& channel,
                                                 std::int64_t h,
                                                 const float (&dv)[at_least_one(U::vectors)]) {
 #pragma unroll
   for (int p = 0; p < U::vectors; ++p)
-    g.vector_sums[at.row * g.sums_stride + p * h + at.column] += dv[p];
+    g.vector_sums[channel.row * g.sums_stride + p * h + channel.column] += dv[p];
 }
 
 template <class U, class X>
@@ -169,16 +170,16 @@ __device__ __forceinline__ void backward_chain(const UnitChain& c, const X* x, c
   constexpr int ahead = steps_ahead_backward<U>;
   const UnitSteps &a = c.lower, &b = c.higher;
   const std::int64_t h = a.width;
-  const Channel at{n / h, n % h};
-  const Half<U> lower(a, at.column), higher(b, at.column);
+  const Channel channel{n / h, n % h};
+  const Half<U> lower(a, channel.column), higher(b, channel.column);
   Ahead<U> first[ahead], second[ahead];
   float before_first[ahead][U::states], before_second[ahead][U::states], dh[ahead];
-  StepOffsets<U> early(a, at, a.steps - 1), now = early;
+  StepOffsets<U> early(a, channel, a.steps - 1), now = early;
   // The higher unit starts from the lower one's states, the lower one from those of the step
   // before.
   const auto load = [&](std::int64_t i, int r) {
-    first[r].load(a, x, at.column, i, early);
-    second[r].load(b, higher_x, at.column, i, early);
+    first[r].load(a, x, channel.column, i, early);
+    second[r].load(b, higher_x, channel.column, i, early);
 #pragma unroll
     for (int p = 0; p < U::states; ++p) before_second[r][p] = a.next[p][early.channel];
     dh[r] = db.dh[early.channel];
@@ -201,9 +202,9 @@ __device__ __forceinline__ void backward_chain(const UnitChain& c, const X* x, c
       if (i < 0) break;
       const bool alive = first[r].is_live();
       carry[0] += dh[r];
-      step_back<U>(b, db, at, now, alive, second[r].template step<X>(higher.v), before_second[r],
-                   dv_higher, carry);
-      step_back<U>(a, da, at, now, alive, first[r].template step<X>(lower.v), before_first[r],
+      step_back<U>(b, db, channel, now, alive, second[r].template step<X>(higher.v),
+                   before_second[r], dv_higher, carry);
+      step_back<U>(a, da, channel, now, alive, first[r].template step<X>(lower.v), before_first[r],
                    dv_lower, carry);
       now.back(a);
       if (i >= ahead) load(i - ahead, r);
@@ -211,8 +212,8 @@ __device__ __forceinline__ void backward_chain(const UnitChain& c, const X* x, c
   }
 #pragma unroll
   for (int p = 0; p < U::states; ++p) da.carry[p][n] = carry[p];
-  add_vector_sums<U>(da, at, h, dv_lower);
-  add_vector_sums<U>(db, at, h, dv_higher);
+  add_vector_sums<U>(da, channel, h, dv_lower);
+  add_vector_sums<U>(db, channel, h, dv_higher);
 }
 
 template <class U>

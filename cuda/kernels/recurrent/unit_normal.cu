@@ -6,12 +6,12 @@
 namespace nmt::cuda {
 namespace {
 
-// With products of both x and u, what the second completion needs is loaded after the first one: a
-// thread has no registers for both.
+// With products of both x and u, the inputs of the second completion are loaded after the first
+// completion: a thread has no registers for both.
 template <class U>
 constexpr bool loads_x_early = U::recurrents == 0;
 
-// The products of a step's x and u, as the first kernel after them completes them.
+// Completes the products of a step's x and u in the first kernel after them.
 template <class U>
 struct Products {
   Completion<U::recurrents> u;
@@ -28,7 +28,7 @@ struct Products {
     x.run([&](int k) -> auto& { return kept[k].x; });
   }
 };
-// The late product alone: the others are complete.
+// Completes the late product; the other products are complete.
 template <class U>
 struct LateProduct {
   Completion<U::late> late;
@@ -79,7 +79,7 @@ template <class U>
 __global__ void __launch_bounds__(max_row_block, 1) late_value_kernel(UnitSteps a, float* out) {
   const auto use = [&](std::int64_t column, const Step<float, U>& step, bool) {
     const float value = U::late_value(step);
-    out[late_place(a, {blockIdx.x, column})] = value;
+    out[late_value_offset(a, {blockIdx.x, column})] = value;
     if (a.late_value_rounded) assign(a.late_value_rounded[blockIdx.x * a.width + column], value);
   };
   each_completed<Products<U>, U>(a, a.x, false, use);
@@ -129,10 +129,10 @@ __device__ __forceinline__ void backward(const UnitSteps& a, const X* x,
   each_further(h, [&](std::int64_t column) {
     bool live;
     const Step<float, U> step = load_all<U>(a, {row, column}, true, live);
-    float states[U::states], dh_here;
-    load_gradients(row * h + column, states, dh_here);
+    float states[U::states], dh;
+    load_gradients(row * h + column, states, dh);
     Step<float, U> gradient;
-    run(column, step, live, states, dh_here, gradient);
+    run(column, step, live, states, dh, gradient);
     store_dx<U>(g, row, column, h, gradient.x);
     store_planes<U::recurrents>(g.du, row, column, h, gradient.u);
     store_planes<U::late>(g.dlate, row, column, h, gradient.late);
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(max_row_block, 1)
   Kept<U::recurrents> dus;
   each_kept(h, [&](int k, std::int64_t column) {
     early[k].load(a, a.x, {row, column}, true);
-    dlates[k] = dlate_value[late_place(a, {row, column})];
+    dlates[k] = dlate_value[late_value_offset(a, {row, column})];
     load_planes<U::inputs>(g.dx, row, column, h, dxs[k]);
     load_planes<U::recurrents>(g.du, row, column, h, dus[k]);
   });
@@ -197,16 +197,16 @@ __global__ void __launch_bounds__(max_row_block, 1)
     if (early[k].is_live()) run(column, early[k].step(), dlates[k], dxs[k], dus[k]);
   });
   each_further(h, [&](std::int64_t column) {
-    const Channel at{row, column};
+    const Channel channel{row, column};
     bool live;
-    const Step<float, U> step = load_all<U>(a, at, true, live);
+    const Step<float, U> step = load_all<U>(a, channel, true, live);
     if (!live) return;
-    float dx_here[at_least_one(U::inputs)], du_here[at_least_one(U::recurrents)];
-    load_planes<U::inputs>(g.dx, row, column, h, dx_here);
-    load_planes<U::recurrents>(g.du, row, column, h, du_here);
-    run(column, step, dlate_value[late_place(a, at)], dx_here, du_here);
-    store_planes<U::inputs>(g.dx, row, column, h, dx_here);
-    store_planes<U::recurrents>(g.du, row, column, h, du_here);
+    float dx[at_least_one(U::inputs)], du[at_least_one(U::recurrents)];
+    load_planes<U::inputs>(g.dx, row, column, h, dx);
+    load_planes<U::recurrents>(g.du, row, column, h, du);
+    run(column, step, dlate_value[late_value_offset(a, channel)], dx, du);
+    store_planes<U::inputs>(g.dx, row, column, h, dx);
+    store_planes<U::recurrents>(g.du, row, column, h, du);
   });
   complete_u.run(
       g.du, [&](int k) -> auto& { return dus[k]; });

@@ -41,10 +41,10 @@ __device__ __forceinline__ void forward_pair(const UnitSteps& a, const UnitSteps
     run_both(column, first[k], early[k].is_live(), next[k].step(), next[k].is_live());
   });
   each_further(h, [&](std::int64_t column) {
-    const Channel at{row, column};
+    const Channel channel{row, column};
     bool first_live, second_live;
-    Step<float, U> step = load_all<U>(a, at, false, first_live), second{};
-    load_step<U>(b, at, 0, false, second, second_live);
+    Step<float, U> step = load_all<U>(a, channel, false, first_live), second{};
+    load_step<U>(b, channel, 0, false, second, second_live);
     load_planes<U::vectors>(b.vectors, 0, column, h, second.v);
     run_both(column, step, first_live, second, second_live);
   });
@@ -55,19 +55,19 @@ __global__ void __launch_bounds__(max_row_block, 1) forward_pair_kernel(UnitStep
   with_inputs<U>(b, [&](auto* x) { forward_pair<U>(a, b, x); });
 }
 
-// A step back: `carry` becomes the gradient of the states before it.
+// The backward pass of a step. `carry` becomes the gradient of the states before the step.
 template <class U>
-__device__ __forceinline__ void step_back(const UnitStepsGradient& g, const Channel& at,
+__device__ __forceinline__ void step_back(const UnitStepsGradient& g, const Channel& channel,
                                           std::int64_t h, const Step<float, U>& step, bool live,
                                           float (&carry)[U::states], Step<float, U>& d) {
   d = {};
   if (live) {
     U::backward(step, carry, d);
     for (int p = 0; p < U::vectors; ++p)
-      g.vector_sums[at.row * g.sums_stride + p * h + at.column] += d.v[p];
+      g.vector_sums[channel.row * g.sums_stride + p * h + channel.column] += d.v[p];
     for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
   }
-  store_planes<position_vectors_of<U>>(g.dpositions, at.row, at.column, h, d.position);
+  store_planes<position_vectors_of<U>>(g.dpositions, channel.row, channel.column, h, d.position);
 }
 
 template <class U, class X>
@@ -108,14 +108,14 @@ __device__ __forceinline__ void backward_pair(const UnitSteps& a, const UnitStep
     for (int p = 0; p < U::inputs; ++p) dx[k][p] = d.x[p];
   });
   each_further(h, [&](std::int64_t column) {
-    const Channel at{row, column};
+    const Channel channel{row, column};
     bool lower_live, higher_live;
-    const Step<float, U> lower = load_all<U>(b, at, false, lower_live),
-                         higher = load_all<U>(a, at, false, higher_live);
-    float states[U::states], dh_here;
-    load_gradients(column, states, dh_here);
+    const Step<float, U> lower = load_all<U>(b, channel, false, lower_live),
+                         higher = load_all<U>(a, channel, false, higher_live);
+    float states[U::states], dh;
+    load_gradients(column, states, dh);
     Step<float, U> d;
-    run(column, lower, lower_live, higher, higher_live, states, dh_here, d);
+    run(column, lower, lower_live, higher, higher_live, states, dh, d);
     store_dx<U>(da, row, column, h, d.x);
   });
   completion.run(

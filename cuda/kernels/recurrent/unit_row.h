@@ -46,7 +46,7 @@ class Completion {
         row_(row),
         h_(h),
         inverse_(1.0f / static_cast<float>(h)),
-        at_(y + row * planes * h) {}
+        y_(y + row * planes * h) {}
   /// Loads what does not depend on the product. Before run().
   __device__ __forceinline__ void load() {
     each_kept(h_, [&](int k, std::int64_t column) {
@@ -56,7 +56,7 @@ class Completion {
       load_planes<planes>(norm_.norm_bias, 0, column, h_, norm_bias_[k]);
     });
   }
-  /// kept(k): the values of a kept column, which are completed there and in memory.
+  /// kept(k): the values of a kept column, which are completed in registers and in memory.
   template <class Values>
   __device__ __forceinline__ void run(Values&& kept) {
     if constexpr (planes > 0) {
@@ -68,14 +68,14 @@ class Completion {
           if (bias_) kept(k)[p] += add_[k][p];
           mean[p] += kept(k)[p];
         }
-        if (!norm_.gain) store_planes<planes>(at_, 0, column, h_, kept(k));
+        if (!norm_.gain) store_planes<planes>(y_, 0, column, h_, kept(k));
       });
       each_further(h_, [&](std::int64_t column) {
 #pragma unroll
         for (int p = 0; p < planes; ++p) {
           const std::int64_t i = p * h_ + column;
-          if (bias_) at_[i] += bias_[i];
-          mean[p] += at_[i];
+          if (bias_) y_[i] += bias_[i];
+          mean[p] += y_[i];
         }
       });
       if (!norm_.gain) return;
@@ -92,7 +92,7 @@ class Completion {
       });
       each_further(h_, [&](std::int64_t column) {
 #pragma unroll
-        for (int p = 0; p < planes; ++p) square(p, at_[p * h_ + column]);
+        for (int p = 0; p < planes; ++p) square(p, y_[p * h_ + column]);
       });
       block_sums(scale);
 #pragma unroll
@@ -103,7 +103,7 @@ class Completion {
       const auto normalize = [&](int p, std::int64_t i, float gain, float norm_bias, float value) {
         const float n = (value - mean[p]) * scale[p];
         if (norm_.normal) norm_.normal[row_ * planes * h_ + i] = n;
-        return at_[i] = n * gain + norm_bias;
+        return y_[i] = n * gain + norm_bias;
       };
       each_kept(h_, [&](int k, std::int64_t column) {
 #pragma unroll
@@ -114,7 +114,7 @@ class Completion {
 #pragma unroll
         for (int p = 0; p < planes; ++p) {
           const std::int64_t i = p * h_ + column;
-          normalize(p, i, norm_.gain[i], norm_.norm_bias[i], at_[i]);
+          normalize(p, i, norm_.gain[i], norm_.norm_bias[i], y_[i]);
         }
       });
     }
@@ -125,7 +125,7 @@ class Completion {
   const RowNorm& norm_;
   std::int64_t row_, h_;
   float inverse_;
-  float* at_;
+  float* y_;
   Kept<planes> add_, gain_, norm_bias_;
 };
 
@@ -149,12 +149,13 @@ class GradientCompletion {
       load_planes<planes>(norm_.norm_bias_sums + sums, 0, column, h_, norm_bias_sum_[k]);
     });
   }
-  /// kept(k): the gradients of a kept column, completed there; those of further columns in dy.
+  /// kept(k): the gradients of a kept column, completed in registers; gradients of further columns
+  /// are completed in dy.
   template <class Values>
   __device__ __forceinline__ void run(float* dy, Values&& kept) {
     if constexpr (planes > 0) {
       if (!norm_.gain) return;
-      float* const at = dy + row_ * planes * h_;
+      float* const dy_row = dy + row_ * planes * h_;
       const float* const normal = norm_.normal + row_ * planes * h_;
       float *const gain_sums = norm_.gain_sums + row_ * norm_.sums_stride,
                    *const norm_bias_sums = norm_.norm_bias_sums + row_ * norm_.sums_stride;
@@ -173,7 +174,7 @@ class GradientCompletion {
 #pragma unroll
         for (int p = 0; p < planes; ++p) {
           const std::int64_t i = p * h_ + column;
-          add(p, at[i], norm_.gain[i], normal[i]);
+          add(p, dy_row[i], norm_.gain[i], normal[i]);
         }
       });
       block_sums(sums);
@@ -194,10 +195,10 @@ class GradientCompletion {
 #pragma unroll
         for (int p = 0; p < planes; ++p) {
           const std::int64_t i = p * h_ + column;
-          const float d = at[i];
+          const float d = dy_row[i];
           gain_sums[i] += d * normal[i];
           norm_bias_sums[i] += d;
-          at[i] = gradient(p, d, norm_.gain[i], normal[i]);
+          dy_row[i] = gradient(p, d, norm_.gain[i], normal[i]);
         }
       });
     }
@@ -211,20 +212,20 @@ class GradientCompletion {
   Kept<planes> normal_, gain_, gain_sum_, norm_bias_sum_;
 };
 
-/// What a thread has loaded of a column's step before it computes: the numbers that no reduction
-/// over the row changes, and x and u before it. X: the numbers of x.
+/// What a thread loads of a column's step before it computes: the values that no reduction over the
+/// row changes, and x and u before the reduction. X: the type of x.
 template <class U, class X>
 struct EarlyStep {
   Ahead<U> ahead;
   Step<float, U> loaded;  // without x and position
 
-  __device__ __forceinline__ void load(const UnitSteps& a, const X* x, const Channel& at,
+  __device__ __forceinline__ void load(const UnitSteps& a, const X* x, const Channel& channel,
                                        bool with_late, bool with_states = true) {
-    ahead.load(a, x, at.column, 0, StepOffsets<U>(a, at, 0));
-    load_planes<U::recurrents>(a.u, at.row, at.column, a.width, loaded.u);
-    if (with_late) load_planes<U::late>(a.late, at.row, at.column, a.width, loaded.late);
-    load_planes<U::vectors>(a.vectors, 0, at.column, a.width, loaded.v);
-    if (with_states) load_states<U>(a, at, 0, loaded);
+    ahead.load(a, x, channel.column, 0, StepOffsets<U>(a, channel, 0));
+    load_planes<U::recurrents>(a.u, channel.row, channel.column, a.width, loaded.u);
+    if (with_late) load_planes<U::late>(a.late, channel.row, channel.column, a.width, loaded.late);
+    load_planes<U::vectors>(a.vectors, 0, channel.column, a.width, loaded.v);
+    if (with_states) load_states<U>(a, channel, 0, loaded);
   }
   __device__ __forceinline__ bool is_live() const { return ahead.is_live(); }
   __device__ __forceinline__ Step<float, U> step() const {
@@ -254,9 +255,9 @@ __device__ __forceinline__ void round_further(const float* from, std::int64_t ro
   each_further(h, [&](std::int64_t column) { round_planes<planes>(from, row, column, h, to); });
 }
 
-/// The most threads of a block for a row. Kernels that have a block per row are bound to it, since
-/// for devices newer than Hopper the compiler would give them more registers than such a block can
-/// have.
+/// The largest number of threads of a block that computes a row. Kernels with one block per row
+/// declare this launch bound: for devices newer than Hopper the compiler would otherwise give them
+/// more registers than such a block can have.
 constexpr unsigned max_row_block = 512;
 /// Threads of a block for a row of H channels.
 inline unsigned row_block(std::int64_t h) {

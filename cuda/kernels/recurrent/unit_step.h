@@ -24,29 +24,29 @@ constexpr bool is_newer = false;
 
 /// Threads of a block where each thread has a channel.
 constexpr unsigned channel_threads = 128;
-/// Such blocks at once on a multiprocessor in kernels that take all steps: with 64 registers per
-/// thread, all rows of a usual batch (128 sentences of width 1024) run at once on 132
-/// multiprocessors instead of in a second, mostly empty wave.
+/// Resident blocks per multiprocessor in kernels that take all steps: with 64 registers per thread,
+/// all rows of a usual batch (128 sentences of width 1024) run in one wave on 132 multiprocessors,
+/// without a second, mostly empty wave.
 constexpr int channel_blocks = 8;
 
 // `planes` values of a channel from rows of planes*H.
 template <int planes, class T, std::size_t n>
 __device__ __forceinline__ void load_planes(const T* from, std::int64_t row, std::int64_t column,
                                             std::int64_t h, float (&to)[n]) {
-  const T* const at = from + (row * planes * h + column);
+  const T* const data = from + (row * planes * h + column);
   const auto plane = static_cast<std::int32_t>(h);
 #pragma unroll
-  for (std::int32_t p = 0; p < planes; ++p) to[p] = as_float(at[p * plane]);
+  for (std::int32_t p = 0; p < planes; ++p) to[p] = as_float(data[p * plane]);
 }
 template <int planes, class T, std::size_t n>
 __device__ __forceinline__ void store_planes(T* to, std::int64_t row, std::int64_t column,
                                              std::int64_t h, const float (&from)[n]) {
-  T* const at = to + (row * planes * h + column);
+  T* const data = to + (row * planes * h + column);
   const auto plane = static_cast<std::int32_t>(h);
 #pragma unroll
-  for (std::int32_t p = 0; p < planes; ++p) assign(at[p * plane], from[p]);
+  for (std::int32_t p = 0; p < planes; ++p) assign(data[p * plane], from[p]);
 }
-/// The gradient of x, in float32 or, without a place for that, rounded.
+/// Stores the gradient of x: in float32, or rounded where dx is null.
 template <class U, std::size_t n>
 __device__ __forceinline__ void store_dx(const UnitStepsGradient& g, std::int64_t row,
                                          std::int64_t column, std::int64_t h,
@@ -59,10 +59,10 @@ __device__ __forceinline__ void store_dx(const UnitStepsGradient& g, std::int64_
 template <int planes, std::size_t n>
 __device__ __forceinline__ void add_planes(float* to, std::int64_t row, std::int64_t column,
                                            std::int64_t h, const float (&from)[n]) {
-  float* const at = to + (row * planes * h + column);
+  float* const data = to + (row * planes * h + column);
   const auto plane = static_cast<std::int32_t>(h);
 #pragma unroll
-  for (std::int32_t p = 0; p < planes; ++p) at[p * plane] += from[p];
+  for (std::int32_t p = 0; p < planes; ++p) data[p * plane] += from[p];
 }
 /// Rounds planes that this thread has stored.
 template <int planes>
@@ -101,9 +101,9 @@ __device__ __forceinline__ void load_position(const UnitSteps& a, std::int64_t c
 
 // Projections, position vectors and mask of step i for a channel.
 template <class U>
-__device__ __forceinline__ void load_inputs(const UnitSteps& a, const Channel& at, std::int64_t i,
-                                            Step<float, U>& step, bool& live) {
-  const std::int64_t h = a.width, row = at.row + i * a.stride, column = at.column;
+__device__ __forceinline__ void load_inputs(const UnitSteps& a, const Channel& channel,
+                                            std::int64_t i, Step<float, U>& step, bool& live) {
+  const std::int64_t h = a.width, row = channel.row + i * a.stride, column = channel.column;
   live = !a.mask || a.mask[row] != 0.0f;
   if (U::late > 0 || a.x)
     load_planes<U::inputs>(a.x, row, column, h, step.x);
@@ -114,38 +114,40 @@ __device__ __forceinline__ void load_inputs(const UnitSteps& a, const Channel& a
 
 // The inputs of step i for a channel, without the states and the shared vectors.
 template <class U>
-__device__ __forceinline__ void load_step(const UnitSteps& a, const Channel& at, std::int64_t i,
-                                          bool with_late, Step<float, U>& step, bool& live) {
-  load_inputs<U>(a, at, i, step, live);
-  const std::int64_t row = at.row + i * a.stride;
-  load_planes<U::recurrents>(a.u, row, at.column, a.width, step.u);
-  if (with_late) load_planes<U::late>(a.late, row, at.column, a.width, step.late);
+__device__ __forceinline__ void load_step(const UnitSteps& a, const Channel& channel,
+                                          std::int64_t i, bool with_late, Step<float, U>& step,
+                                          bool& live) {
+  load_inputs<U>(a, channel, i, step, live);
+  const std::int64_t row = channel.row + i * a.stride;
+  load_planes<U::recurrents>(a.u, row, channel.column, a.width, step.u);
+  if (with_late) load_planes<U::late>(a.late, row, channel.column, a.width, step.late);
 }
 
 // The states before step i, from memory.
 template <class U>
-__device__ __forceinline__ void load_states(const UnitSteps& a, const Channel& at, std::int64_t i,
-                                            Step<float, U>& step) {
+__device__ __forceinline__ void load_states(const UnitSteps& a, const Channel& channel,
+                                            std::int64_t i, Step<float, U>& step) {
   const std::int64_t h = a.width;
 #pragma unroll
   for (int p = 0; p < U::states; ++p)
-    step.s[p] = i == 0 ? a.previous[p][at.row * h + at.column]
-                       : a.next[p][(at.row + (i - 1) * a.stride) * h + at.column];
+    step.s[p] = i == 0 ? a.previous[p][channel.row * h + channel.column]
+                       : a.next[p][(channel.row + (i - 1) * a.stride) * h + channel.column];
 }
 
-// The column of a channel of the late value in the rearranged row (rearrange.h).
-__device__ __forceinline__ std::int64_t late_place(const UnitSteps& a, const Channel& at) {
+// The offset of a channel of the late value, whose rows are rearranged (rearrange.h).
+__device__ __forceinline__ std::int64_t late_value_offset(const UnitSteps& a,
+                                                          const Channel& channel) {
   const std::int64_t part = a.width / a.late_groups;
-  return at.row * a.width + at.column % part * a.late_groups + at.column / part;
+  return channel.row * a.width + channel.column % part * a.late_groups + channel.column / part;
 }
 
 template <class U>
-__device__ __forceinline__ Step<float, U> load_all(const UnitSteps& a, const Channel& at,
+__device__ __forceinline__ Step<float, U> load_all(const UnitSteps& a, const Channel& channel,
                                                    bool with_late, bool& live) {
   Step<float, U> step{};
-  load_step<U>(a, at, 0, with_late, step, live);
-  load_planes<U::vectors>(a.vectors, 0, at.column, a.width, step.v);
-  load_states<U>(a, at, 0, step);
+  load_step<U>(a, channel, 0, with_late, step, live);
+  load_planes<U::vectors>(a.vectors, 0, channel.column, a.width, step.v);
+  load_states<U>(a, channel, 0, step);
   return step;
 }
 

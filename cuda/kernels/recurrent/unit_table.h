@@ -17,7 +17,7 @@ constexpr UnitKernels describe_kernels() {
     return {Of::forward, Of::backward, nullptr, nullptr};
 }
 
-/// The number of a unit in kernels::units(). Error: it is not one of them.
+/// The index of a unit in kernels::units(). Error: the unit is not in this list.
 inline std::size_t number_of(const kernels::Unit& unit) {
   const std::span<const kernels::Unit> all = kernels::units();
   for (std::size_t i = 0; i < all.size(); ++i)

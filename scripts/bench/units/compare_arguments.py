@@ -104,9 +104,10 @@ def parse(description):
         args.baseline = name
     else:
         parser.error(f"--baseline: '{args.baseline}' is none of the units: {', '.join(names)}")
-    args.speed_inputs = {unit.name: inputs_of_unit(args, unit)
-                         for unit in [*units,
-                                      *([Unit(args.equal_time)] if args.equal_time else [])]}
+    measured = list(units)
+    if args.equal_time and Unit(args.equal_time).name not in (unit.name for unit in units):
+        measured.append(Unit(args.equal_time))
+    args.speed_inputs = {unit.name: inputs_of_unit(args, unit) for unit in measured}
     if args.equal_time:
         if not args.updates:
             parser.error("--equal-time needs --updates")

@@ -2,13 +2,17 @@
 """Draws figures of the units' papers from the numbers of nmt-explain, as SVG files.
 
   nmt-explain -m model-atr -i newstest2014.en --sentences 3003 --json atr.json -o atr.html
-  scripts/bench/units/draw_gates.py surface FILE.svg                # ATR, figure 2: the twin gates
-  over their two inputs scripts/bench/units/draw_gates.py positions FILE.svg atr.json     # ATR,
-  figure 3: mean gates by position, and their correlation scripts/bench/units/draw_gates.py
-  strongest FILE.svg atr.json     # ATR, figure 4: the earlier piece with the largest weight
-  scripts/bench/units/draw_gates.py memory FILE.svg lrn.json        # LRN, figure 1: how long every
-  piece stays in the state scripts/bench/units/draw_gates.py gradients FILE.svg *.json       # LRN,
-  section 5: gradient norm of the state by distance
+  scripts/bench/units/draw_gates.py surface FILE.svg
+  scripts/bench/units/draw_gates.py positions FILE.svg atr.json
+  scripts/bench/units/draw_gates.py strongest FILE.svg atr.json
+  scripts/bench/units/draw_gates.py memory FILE.svg lrn.json
+  scripts/bench/units/draw_gates.py gradients FILE.svg *.json
+
+surface    ATR, figure 2: the twin gates over their two inputs
+positions  ATR, figure 3: mean gates by position, and their correlation
+strongest  ATR, figure 4: the earlier piece with the largest weight
+memory     LRN, figure 1: how long every piece stays in the state
+gradients  LRN, section 5: gradient norm of the state by distance
 
 ATR: Zhang et al., EMNLP 2018. LRN: Zhang & Sennrich, ACL 2019."""
 import argparse

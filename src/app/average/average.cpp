@@ -3,6 +3,7 @@
 #include "app/files/outputs.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/shell_word.h"
 #include "model/directory/average.h"
 #include "model/directory/stored_weights.h"
 #include "model/directory/write_model.h"
@@ -32,8 +33,10 @@ std::vector<StoredCheckpoint> chosen(const AverageSpec& spec, const ModelDirecto
     for (const std::int64_t each : updates) all.push_back(directory.checkpoint(each));
     return all;
   }
+  bool has_updates = false;
   for (const std::int64_t updates : directory.checkpoints()) {
     if (updates == 0) continue;  // weights before the training
+    has_updates = true;
     StoredCheckpoint checkpoint = directory.checkpoint(updates);
     if (spec.best == 0 || checkpoint.is_best()) all.push_back(std::move(checkpoint));
   }
@@ -41,8 +44,10 @@ std::vector<StoredCheckpoint> chosen(const AverageSpec& spec, const ModelDirecto
                               : spec.last > 0 ? spec.last
                                               : static_cast<std::int64_t>(all.size());
   const auto there = static_cast<std::int64_t>(all.size());
-  if (there == 0)
-    fail(ExitStatus::usage, "{}: has no {}checkpoint", spec.model, spec.best > 0 ? "best " : "");
+  if (!has_updates)
+    fail(ExitStatus::usage, "{}: has no checkpoint after update 0; train further first",
+         spec.model);
+  if (there == 0) fail(ExitStatus::usage, "{}: has no best checkpoint", spec.model);
   if (wanted > there)
     fail(ExitStatus::usage, "{}: {} requests {} checkpoints, but only {} are kept (nmt-train --{})",
          spec.model, spec.best > 0 ? "best" : "last", wanted, there,
@@ -79,9 +84,9 @@ std::vector<std::int64_t> average(const AverageSpec& spec) {
               fmt::format("{{\"average-of\": [{}]}}", list), directory.shortlist());
   const bool translates = directory.spec().task == Task::translation;
   log::info("{}: average of updates {} of {}{}", spec.output, list, spec.model,
-            translates
-                ? fmt::format("; translate with: nmt-translate -m {} < INPUT > OUTPUT", spec.output)
-                : "");
+            translates ? fmt::format("; translate with: nmt-translate -m {} < INPUT > OUTPUT",
+                                     shell_word(spec.output))
+                       : "");
   return updates;
 }
 

@@ -1,10 +1,7 @@
 #include "app/classify/classify.h"
 
-#include "app/common_options.h"
-#include "app/compute/compute.h"
 #include "app/files/line_input.h"
 #include "app/files/outputs.h"
-#include "config/fields.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "search/line_writer.h"
@@ -17,8 +14,6 @@
 
 namespace nmt::app {
 namespace {
-
-using config::Option;
 
 constexpr std::size_t window = 1000;  // lines classified at a time
 
@@ -78,43 +73,21 @@ void score_file(const ClassifySpec& spec, LoadedClassifier& loaded, LineWriter& 
 
 }  // namespace
 
-std::vector<Option> fields(ClassifySpec& spec) {
-  return joined(
-      {config::in_group(
-           "files", {model_option(&spec.model, "model directory of a classifier"),
-                     Option("input", &spec.input, "one text, or two separated by a tab, per line")
-                         .unset_means("standard input")
-                         .alias({"i"})
-                         .meta("FILE"),
-                     output_option(&spec.output, "labels"),
-                     Option("evaluate", &spec.evaluate, "file of labeled texts to score")
-                         .unset_means("no evaluation")
-                         .meta("FILE")}),
-       config::only({"device", "cpu-threads"}, config::decoding_fields(spec.compute))});
-}
-
-void check(const ClassifySpec& spec) {
-  if (spec.model.empty())
-    fail(ExitStatus::usage, "model: no directory given; usage: nmt-classify MODEL");
-  if (!spec.input.empty() && !spec.evaluate.empty())
-    fail(ExitStatus::usage, "--input and --evaluate exclude each other");
+std::vector<config::Option> fields(ClassifySpec& spec) {
+  return fields(spec, {.model = "model directory of a classifier",
+                       .input = "one text, or two separated by a tab, per line",
+                       .output = "labels",
+                       .evaluate = "file of labeled texts to score"});
 }
 
 void classify(const ClassifySpec& spec) {
-  check(spec);
-  check_outputs(
-      {{spec.evaluate.empty() ? or_standard_stream(spec.input) : spec.evaluate}, {spec.model}},
-      {{"output", or_standard_stream(spec.output)}});
-  LineWriter writer(spec.output);
-  Compute compute(spec.compute);
-  log::info("{}", compute.describe("nmt-classify"));
-  const auto arena = compute.new_arena();
-  LoadedClassifier loaded(spec.model, compute.context(*arena));
+  Labeling run(spec, "nmt-classify");
+  LoadedClassifier loaded(spec.model, run.context());
   if (spec.evaluate.empty())
-    classify_lines(spec, loaded, writer);
+    classify_lines(spec, loaded, run.writer());
   else
-    score_file(spec, loaded, writer);
-  writer.commit();
+    score_file(spec, loaded, run.writer());
+  run.writer().commit();
   if (loaded.cropped() > 1)
     log::warn("{} lines were longer than {} tokens and cropped", loaded.cropped(),
               max_classified_tokens);

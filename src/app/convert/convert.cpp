@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
+#include "core/shell_word.h"
 #include "core/threads/thread_pool.h"
 #include "model/directory/from_settings.h"
 #include "model/directory/loaded_model.h"
@@ -157,9 +158,9 @@ void convert(const ConvertSpec& spec) {
   log::info("{}: {:.1f} MB of weights in {} ({} has {:.1f} MB); {}", spec.output,
             static_cast<double>(stored_bytes(parameters, to)) * 1e-6, name_of(spec.precision),
             spec.model, static_cast<double>(stored_bytes(parameters, directory.weights())) * 1e-6,
-            is_text
-                ? fmt::format("score with: nmt-score -m {} TEXT", spec.output)
-                : fmt::format("translate with: nmt-translate -m {} < INPUT > OUTPUT", spec.output));
+            is_text ? fmt::format("score with: nmt-score -m {} TEXT", shell_word(spec.output))
+                    : fmt::format("translate with: nmt-translate -m {} < INPUT > OUTPUT",
+                                  shell_word(spec.output)));
 }
 
 }  // namespace nmt::app

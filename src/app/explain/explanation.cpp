@@ -4,6 +4,7 @@
 #include "app/models/model_text.h"
 #include "core/error.h"
 #include "core/files/file.h"
+#include "core/log.h"
 #include "core/nlohmann.h"
 #include "data/batch.h"
 #include "tensor/safetensors.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 namespace nmt::app {
 namespace {
@@ -149,13 +151,25 @@ struct Explanation::Parts {
   Json head, units = Json::array(), sentences = Json::array();
   std::vector<UnitTotals> totals;
   std::vector<Kept> kept;
+  bool dropped_warned = false;
 
+  void warn_of_dropped(std::int64_t line, std::size_t given, std::size_t used, std::size_t tokens);
   void describe(const Probe& probe);
   std::optional<std::vector<double>> gradient_of(const Probe& probe, std::size_t which) const;
   GatedMemory memory_of(const Probe& probe, std::size_t which) const;
   void keep(const GateRecord& record, const SentenceGates& gates, std::int64_t line);
   Json unit(const Probe& probe, std::size_t which, std::int64_t line);
 };
+
+// Warns of the first line whose context does not fit.
+void Explanation::Parts::warn_of_dropped(std::int64_t line, std::size_t given, std::size_t used,
+                                         std::size_t tokens) {
+  if (tokens == 0 || used == given || std::exchange(dropped_warned, true)) return;
+  log::warn(
+      "line {} has {} tokens; with it, the model reads {} of {} context sentences (max-length {} "
+      "limits both together); further such lines are not reported",
+      line, tokens, used, given, translator.options().batching.max_length);
+}
 
 // All sentences have the same units.
 void Explanation::Parts::describe(const Probe& probe) {
@@ -276,16 +290,18 @@ void Explanation::add(const std::string& line, const ContextSentences& context,
   const Output output = p.translator.translate(lines, number, contexts).at(0).outputs.at(0);
   const SourceEncoder encoder(source_vocabulary, options.context_sentences,
                               options.batching.max_length, false);
-  const SourceIds encoded = encoder.encode(lines, contexts, *options.search.cpu.pool).at(0).source;
-  std::vector<std::int32_t> source = encoded.ids, target = output.ids;
+  const EncodedSource input = encoder.encode(lines, contexts, *options.search.cpu.pool).at(0);
+  std::vector<std::int32_t> source = input.source.ids, target = output.ids;
   Json sentence{{"line", number},
                 {"source", line},
                 {"translation", output.text},
                 {"log_probability", rounded(output.log_prob)},
                 {"score", rounded(output.score)}};
   if (options.context_sentences > 0) {
-    sentence["context"] = context;
-    sentence["context_pieces"] = encoded.context;
+    const std::span<const std::string> used = encoder.used_context(context, input.tokens);
+    p.warn_of_dropped(number, context.size(), used.size(), input.tokens);
+    sentence["context"] = ContextSentences(used.begin(), used.end());
+    sentence["context_pieces"] = input.source.context;
   }
   if (source.empty()) {
     for (const char* name :

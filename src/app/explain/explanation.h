@@ -21,7 +21,8 @@ class Explanation {
   Explanation(LoadedModel& model, BatchTranslator& translator, const std::string& directory,
               bool keep_gates);
   ~Explanation();
-  /// Adds a line with its context; `number` counts from 1. A blank line is shown as blank.
+  /// Adds a line with its context; `number` counts from 1. A blank line is shown as blank. A
+  /// warning names the first line whose context does not fit into the maximum length.
   void add(const std::string& line, const ContextSentences& context, std::int64_t number);
   /// The data of all lines so far.
   nlohmann::ordered_json json() const;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <filesystem>
 
 namespace nmt::app {
 namespace {
@@ -121,6 +122,13 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
       max_length_(max_length) {
   check(spec);
   const std::vector<std::string>& names = spec.models;
+  std::error_code error;
+  for (const std::string& name : names)
+    if (std::filesystem::exists(name, error) && !is_directory(name))
+      fail(ExitStatus::usage,
+           "model: {} is a file, not a model directory (an option that takes several names takes "
+           "all up to the next option)",
+           name);
   const std::size_t all =
       names.size() + (spec.language_model.empty() || spec.language_model_weight == 0 ? 0 : 1);
   if (!context.backend->host_memory && all > kernels::max_members)
@@ -172,7 +180,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
     members.push_back(added(*language_scorer_));
   }
   if (members.size() > 1)
-    ensemble_.emplace(context.cpu, std::move(members), combination_, max_length_);
+    ensemble_.emplace(context.cpu, std::move(members), combination_, max_length_, crop_warning_);
 }
 
 EnsembleScorer::Member LoadedEnsemble::member(std::size_t model, StepScorer& scorer) const {
@@ -217,7 +225,8 @@ std::shared_ptr<StepScorer> LoadedEnsemble::scorer_on(const Context& context) co
                                                            language_model_->vocabulary().eos())));
   }
   if (members.size() == 1) return {shared, &shared->scorers.front()};
-  shared->ensemble.emplace(context.cpu, std::move(members), combination_, max_length_);
+  shared->ensemble.emplace(context.cpu, std::move(members), combination_, max_length_,
+                           crop_warning_);
   return {shared, &*shared->ensemble};
 }
 

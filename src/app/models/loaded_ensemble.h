@@ -9,6 +9,7 @@
 #include "tasks/language_model/language_model_scorer.h"
 #include "tasks/language_model/loaded_language_model.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,6 +75,7 @@ class LoadedEnsemble {
   std::vector<double> weights_;
   Combination combination_;
   int max_length_;
+  EnsembleScorer::CropWarning crop_warning_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<EnsembleScorer> ensemble_;
 };
 

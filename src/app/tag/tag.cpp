@@ -1,11 +1,6 @@
 #include "app/tag/tag.h"
 
-#include "app/common_options.h"
-#include "app/compute/compute.h"
 #include "app/files/line_input.h"
-#include "app/files/outputs.h"
-#include "config/fields.h"
-#include "core/error.h"
 #include "core/log.h"
 #include "core/number_text.h"
 #include "search/line_writer.h"
@@ -20,7 +15,6 @@
 namespace nmt::app {
 namespace {
 
-using config::Option;
 using Words = std::vector<std::string>;
 
 constexpr std::size_t window = 1000;  // lines tagged at a time
@@ -73,43 +67,21 @@ void score_file(const TagSpec& spec, LoadedTagger& loaded, LineWriter& writer) {
 
 }  // namespace
 
-std::vector<Option> fields(TagSpec& spec) {
-  return joined(
-      {config::in_group("files",
-                        {model_option(&spec.model, "model directory of a tagger"),
-                         Option("input", &spec.input, "text, one sentence per line")
-                             .unset_means("standard input")
-                             .alias({"i"})
-                             .meta("FILE"),
-                         output_option(&spec.output, "tags"),
-                         Option("evaluate", &spec.evaluate, "file of columns: its tags are scored")
-                             .unset_means("no evaluation")
-                             .meta("FILE")}),
-       config::only({"device", "cpu-threads"}, config::decoding_fields(spec.compute))});
-}
-
-void check(const TagSpec& spec) {
-  if (spec.model.empty())
-    fail(ExitStatus::usage, "model: no directory given; usage: nmt-tag MODEL");
-  if (!spec.input.empty() && !spec.evaluate.empty())
-    fail(ExitStatus::usage, "--input and --evaluate exclude each other");
+std::vector<config::Option> fields(TagSpec& spec) {
+  return fields(spec, {.model = "model directory of a tagger",
+                       .input = "text, one sentence per line",
+                       .output = "tags",
+                       .evaluate = "file of columns: its tags are scored"});
 }
 
 void tag(const TagSpec& spec) {
-  check(spec);
-  check_outputs(
-      {{spec.evaluate.empty() ? or_standard_stream(spec.input) : spec.evaluate}, {spec.model}},
-      {{"output", or_standard_stream(spec.output)}});
-  LineWriter writer(spec.output);
-  Compute compute(spec.compute);
-  log::info("{}", compute.describe("nmt-tag"));
-  const auto arena = compute.new_arena();
-  LoadedTagger loaded(spec.model, compute.context(*arena));
+  Labeling run(spec, "nmt-tag");
+  LoadedTagger loaded(spec.model, run.context());
   if (spec.evaluate.empty())
-    tag_lines(spec, loaded, writer);
+    tag_lines(spec, loaded, run.writer());
   else
-    score_file(spec, loaded, writer);
-  writer.commit();
+    score_file(spec, loaded, run.writer());
+  run.writer().commit();
 }
 
 }  // namespace nmt::app

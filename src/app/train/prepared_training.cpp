@@ -1,12 +1,13 @@
 #include "app/train/prepared_training.h"
 
 #include "app/train/resumed_settings.h"
+#include "app/train/training_vocabularies.h"
 #include "config/fields.h"
 #include "config/period.h"
 #include "core/error.h"
-#include "core/files/file.h"
 #include "core/log.h"
 #include "train/autoconfig.h"
+#include "train/trainer.h"
 
 #include <algorithm>
 #include <sstream>
@@ -24,13 +25,13 @@ train::Communicator& join(const TrainingSpec& spec, Processes& processes) {
   return hosts;
 }
 
-using VocabsOption = TrainingTask::VocabsOption;
-
-// Whether these files of --vocabs contain the vocabularies of the model.
-bool contain_vocabularies(const std::vector<std::string>& files, const VocabularyPair& model,
-                          VocabsOption named) {
-  return !files.empty() && read_file(files.front()) == model.source->bytes() &&
-         (named == VocabsOption::names_source || read_file(files.back()) == model.target->bytes());
+// Given names of the same vocabularies replace the stored ones. These stay where they decide more
+// than names: that the vocabularies were learned, or whether both sides have one.
+void keep_kind_of_vocabularies(DataSpec& data, const std::string& settings) {
+  DataSpec earlier = data;
+  earlier.vocabs = earlier_vocabs(settings);
+  if (earlier.vocabs.empty() || config::one_vocabulary(earlier) != config::one_vocabulary(data))
+    data.vocabs = std::move(earlier.vocabs);
 }
 
 // Keeps the values chosen by the previous run; other changes are logged or refused. Returns the
@@ -39,16 +40,17 @@ std::vector<std::string> resume_settings(TrainingSpec& spec, const train::Traini
                                          const TrainingDirectory& directory,
                                          const TrainingTask& task, bool is_rank_0) {
   std::vector<train::ChangedSetting> changes = take_over(spec, before.settings);
-  // The same vocabularies may have other file names. Only the first rank compares them. The stored
-  // names tell whether both sides have one vocabulary.
-  const VocabsOption named = task.vocabs_option();
+  const std::vector<std::string> idle = task.idle_options();
+  std::erase_if(changes, [&idle](const train::ChangedSetting& change) {
+    return std::ranges::find(idle, change.name) != idle.end();
+  });
+  // The same vocabularies may have other file names. Only the first rank compares them.
   const auto is_same = [&](const train::ChangedSetting& change) {
     return change.name == "vocabs" &&
-           (named == VocabsOption::is_idle || !is_rank_0 ||
-            contain_vocabularies(spec.data.vocabs, directory.vocabularies(), named));
+           (!is_rank_0 || contain_vocabularies(spec.data.vocabs, directory.vocabularies(),
+                                               task.named_vocabularies()));
   };
-  if (std::erase_if(changes, is_same) > 0 && named != VocabsOption::is_idle)
-    spec.data.vocabs = earlier_vocabs(before.settings);
+  if (std::erase_if(changes, is_same) > 0) keep_kind_of_vocabularies(spec.data, before.settings);
   train::announce_changes(changes, spec.train.model, spec.start_anew);
   std::vector<std::string> names;
   for (const train::ChangedSetting& change : changes) names.push_back(change.name);
@@ -201,6 +203,7 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
   if (before && !relative_after.empty() && !has_same_text(*before, *task))
     count_epochs_anew(asked.train, relative_after);
   resolve_after(asked.train, *this);
+  train::Trainer::check(asked.train);
   warn_of_other_hold_out(asked.data, *this);
   for (const train::Choice& choice : choices)
     log::info("{}: {} (chosen: {})", choice.name, choice.value, choice.why);

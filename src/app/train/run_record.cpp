@@ -1,6 +1,7 @@
 #include "app/train/run_record.h"
 
 #include "core/nlohmann.h"
+#include "core/shell_word.h"
 #include "core/threads/thread_pool.h"
 #include "kernels/instruction_set.h"
 
@@ -33,23 +34,6 @@ Json machine(const ThreadPool& pool) {
 
 }  // namespace
 
-std::string shell_quoted(const std::vector<std::string>& words) {
-  constexpr std::string_view plain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%";
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += ' ';
-    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
-      text += word;
-      continue;
-    }
-    text += '\'';
-    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    text += '\'';
-  }
-  return text;
-}
-
 std::string utc_time() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -63,7 +47,7 @@ Json run_record(const std::vector<std::string>& command, const std::string& sett
   std::error_code error;
   Json json;
   json["time"] = utc_time();
-  json["command"] = shell_quoted(command);
+  json["command"] = shell_command(command);
   json["folder"] = std::filesystem::current_path(error).string();
   json["versions"] = {{"nmt", NMT_VERSION},
                       {"compiler", __VERSION__},

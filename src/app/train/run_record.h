@@ -29,9 +29,6 @@ nlohmann::ordered_json run_record(const std::vector<std::string>& command,
                                   const std::string& settings, const ThreadPool& pool,
                                   const nlohmann::ordered_json& of_task);
 
-/// Arguments as a POSIX shell reads them back: "nmt-train 'my file.en' -o x".
-std::string shell_quoted(const std::vector<std::string>& words);
-
 /// Now, in UTC: "2026-01-31T12:00:00Z".
 std::string utc_time();
 

@@ -132,7 +132,6 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
   TrainingTask& task = *p.task;
   task.make(p.spec, vocabularies, p.device, stop);
   log_model(task, p.spec);
-  train::Trainer::check(p.spec.train);
   require_same_on_all_ranks(p);
   if (!p.before) try_first_batch(task.source());
   open_directory(p, vocabularies);

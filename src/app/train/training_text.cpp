@@ -14,6 +14,7 @@ DevelopmentSet read_lines(const ParallelCorpus& corpus, const std::vector<std::i
                           int context_sentences) {
   DevelopmentSet set;
   set.source_file = corpus.file(Side::source).path();
+  set.reference_file = corpus.file(Side::target).path();
   std::string storage;
   const std::int64_t count = chosen ? std::ssize(*chosen) : corpus.pairs();
   for (std::int64_t i = 0; i < count; ++i) {

@@ -1,5 +1,6 @@
 #include "app/train/training_vocabularies.h"
 
+#include "core/files/file.h"
 #include "core/log.h"
 #include "text/noise.h"
 #include "text/vocabulary/train_vocabulary.h"
@@ -84,6 +85,12 @@ VocabularyPair make_vocabularies(const DataSpec& data, const NoiseSpec& rates,
     made.target = train_one(text, {Side::target}, training, data, noise, "target vocabulary");
   }
   return made;
+}
+
+bool contain_vocabularies(const std::vector<std::string>& files, const VocabularyPair& model,
+                          NamedVocabularies named) {
+  return !files.empty() && read_file(files.front()) == model.source->bytes() &&
+         (named == NamedVocabularies::source || read_file(files.back()) == model.target->bytes());
 }
 
 void broadcast(train::Communicator& ranks, VocabularyPair& vocabularies) {

@@ -130,7 +130,8 @@ TranslationValidator::TranslationValidator(const ModelSpec& model,
   std::tie(batches_, cropped_sides_) =
       make_batches(set_, source_, target_, model.context_sentences, compute.pool());
   if (batches_.empty())
-    fail(ExitStatus::data, "the development set has no pair with text on both sides");
+    fail(ExitStatus::data, "{} and {}: the development set has no pair with text on both sides",
+         set_.source_file, set_.reference_file);
 }
 
 TranslationValidator::~TranslationValidator() = default;

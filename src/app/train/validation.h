@@ -24,8 +24,8 @@ namespace nmt::app {
 struct DevelopmentSet {
   std::vector<std::string> sources, references;
   std::vector<ContextSentences> contexts;  ///< of the sources; none if the model has no context
-  std::string source_file = {};            ///< of the sources, for messages
-  /// Numbers of the sources in that file, from 1; empty: all its lines.
+  std::string source_file = {}, reference_file = {};  ///< for messages
+  /// Numbers of the sources in their file, from 1; empty: all its lines.
   std::vector<std::int64_t> lines = {};
 };
 

@@ -2,7 +2,7 @@
 
 // Block-diagonal weights [K,k,P*n] as the ops of layers and cells use them.
 
-#include "autograd/ops.h"
+#include "autograd/ops/linear.h"
 #include "kernels/products/gemm_batched.h"
 
 namespace nmt::ops {

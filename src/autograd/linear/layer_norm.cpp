@@ -4,7 +4,7 @@
 
 #include "autograd/dropout.h"
 #include "autograd/linear/dense.h"
-#include "autograd/ops.h"
+#include "autograd/ops/linear.h"
 #include "autograd/traffic.h"
 #include "kernels/pointwise.h"
 
@@ -76,22 +76,21 @@ Var rounded_norm(Tape& tape, const Var& x, const Dense& dense, const Tensor& pro
                                   out->value.data<std::uint16_t>(), statistics.f32());
     });
   }
-  tape.record(
-      [&tape, x, out, product, statistics, &weight, &gain, &bias, planes, width, dense, work] {
-        if (!out->gradient) return;
-        const Context& at = tape.context();
-        const Tensor gradient = std::exchange(out->gradient, {});  // its last use: updated in place
-        auto* const dy = gradient.data<std::uint16_t>();
-        {
-          const Region back(at.profile, "layer normalization, back", work);
-          dispatch(at, [&](const auto& backend) {
-            kernels::layer_norm_backward_rounded(
-                backend, dense.rows, planes, width, dy, product.data<std::uint16_t>(),
-                statistics.f32(), gain.value.f32(), dy, gain.gradient.f32(), bias.gradient.f32());
-          });
-        }
-        dense.backward(tape, x, weight, {nullptr, dy});
+  tape.record([&tape, &context, x, out, product, statistics, &weight, &gain, &bias, planes, width,
+               dense, work] {
+    if (!out->gradient) return;
+    const Tensor gradient = std::exchange(out->gradient, {});  // its last use: updated in place
+    auto* const dy = gradient.data<std::uint16_t>();
+    {
+      const Region back(context.profile, "layer normalization, back", work);
+      dispatch(context, [&](const auto& backend) {
+        kernels::layer_norm_backward_rounded(
+            backend, dense.rows, planes, width, dy, product.data<std::uint16_t>(), statistics.f32(),
+            gain.value.f32(), dy, gain.gradient.f32(), bias.gradient.f32());
       });
+    }
+    dense.backward(tape, x, weight, {nullptr, dy});
+  });
   return out;
 }
 
@@ -111,12 +110,12 @@ Var linear_norm(Tape& tape, const Var& x, Parameter& weight, Parameter& gain, Pa
   if (!tape.recording()) return out;
   tape.record([&tape, x, out, product, statistics, &weight, &gain, &bias, planes, dense] {
     if (!out->gradient) return;
-    const Context& at = tape.context();
+    const Context& context = tape.context();
     Tensor dy = std::exchange(out->gradient, {});  // its last use
-    const Tensor rounded = dispatch(at, [&](const auto& backend) -> Tensor {
+    const Tensor rounded = dispatch(context, [&](const auto& backend) -> Tensor {
       if (!kernels::reads_rounded(backend)) return {};
-      const Region back(at.profile, "layer normalization, back", traffic(dy, 3));
-      Tensor dx = at.empty({dense.rows, kernels::rounded_stride(dense.n)}, Dtype::bf16);
+      const Region back(context.profile, "layer normalization, back", traffic(dy, 3));
+      Tensor dx = context.empty({dense.rows, kernels::rounded_stride(dense.n)}, Dtype::bf16);
       kernels::layer_norm_backward_rounded(
           backend, dense.rows, planes, dense.n / planes, dy.f32(), product.f32(), statistics.f32(),
           gain.value.f32(), dx.data<std::uint16_t>(), gain.gradient.f32(), bias.gradient.f32());
@@ -181,29 +180,29 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
   }
   if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};
   if (!tape.recording()) return out;
-  tape.record([&tape, x, h, out, sum, statistics, &weight, &gain, &bias, dense, args, dropout] {
-    if (!out->gradient) return;
-    const Context& at = tape.context();
-    Tensor dy = std::exchange(out->gradient, {});  // its last use
-    const GradientBuffer branch(at, sum.shape());
-    kernels::ResidualNormGradient g{.dy = dy.f32(),
-                                    .dbranch = branch.plain(),
-                                    .dbranch_rounded = branch.bf16(),
-                                    .dgain = gain.gradient.f32(),
-                                    .dbias = bias.gradient.f32()};
-    if (x->wants_gradient) {
-      g.accumulate = static_cast<bool>(x->gradient);
-      g.dx = g.accumulate ? x->gradient.f32() : dy.f32();
-    }
-    {
-      const Region back(at.profile, "layer normalization, back", traffic(sum, 4));
-      dispatch(at, [&](const auto& backend) {
-        kernels::residual_norm_backward(backend, args, dropout, g);
+  tape.record(
+      [&tape, &context, x, h, out, sum, statistics, &weight, &gain, &bias, dense, args, dropout] {
+        if (!out->gradient) return;
+        Tensor dy = std::exchange(out->gradient, {});  // its last use
+        const GradientBuffer branch(context, sum.shape());
+        kernels::ResidualNormGradient g{.dy = dy.f32(),
+                                        .dbranch = branch.plain(),
+                                        .dbranch_rounded = branch.bf16(),
+                                        .dgain = gain.gradient.f32(),
+                                        .dbias = bias.gradient.f32()};
+        if (x->wants_gradient) {
+          g.accumulate = static_cast<bool>(x->gradient);
+          g.dx = g.accumulate ? x->gradient.f32() : dy.f32();
+        }
+        {
+          const Region back(context.profile, "layer normalization, back", traffic(sum, 4));
+          dispatch(context, [&](const auto& backend) {
+            kernels::residual_norm_backward(backend, args, dropout, g);
+          });
+        }
+        if (x->wants_gradient && !g.accumulate) x->gradient = std::move(dy);
+        dense.backward(tape, h, weight, branch.input());
       });
-    }
-    if (x->wants_gradient && !g.accumulate) x->gradient = std::move(dy);
-    dense.backward(tape, h, weight, branch.input());
-  });
   return out;
 }
 

@@ -1,7 +1,8 @@
 // Linear layers.
 
+#include "autograd/ops/linear.h"
+
 #include "autograd/linear/dense.h"
-#include "autograd/ops.h"
 #include "autograd/packed_weights.h"
 #include "kernels/pointwise.h"
 #include "tensor/copy.h"

@@ -1,6 +1,8 @@
 #include "autograd/recurrent/cell.h"
 
 #include "autograd/linear/blocks.h"
+#include "autograd/ops/linear.h"
+#include "autograd/ops/plain.h"
 #include "autograd/packed_weights.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/product_input.h"

@@ -4,7 +4,7 @@
 // them, the buffers of its record and of its gradients, and the products at the end that give the
 // weights' gradients.
 
-#include "autograd/ops.h"
+#include "autograd/ops/recurrent.h"
 #include "kernels/recurrent/recurrence.h"
 
 #include <vector>

@@ -2,6 +2,7 @@
 
 #include "autograd/attention.h"
 #include "autograd/linear/blocks.h"
+#include "autograd/ops/conditional.h"
 #include "autograd/packed_weights.h"
 #include "autograd/recurrent/cell.h"
 #include "kernels/pointwise.h"
@@ -63,12 +64,12 @@ PartWork conditional_work(const Conditional& layer, const kernels::Conditional& 
 // Gradients of Wq, Wo, Wc and the bias of the context's projection.
 void weight_gradients(Tape& tape, const Saved& s, const kernels::ConditionalGradient& g,
                       const CellGradients& higher, const Tensor& dqueries, const Tensor& doutputs) {
-  const Context& at = tape.context();
+  const Context& context = tape.context();
   const kernels::Conditional& a = s.args;
   const std::int64_t rows = a.steps * a.batch, h = a.lower.width, wide = a.higher.unit->inputs * h;
   const std::int64_t space = a.attention.space, width = a.context_width();
-  dispatch(at, [&](const auto& backend) {
-    const Region region(at.profile, "weight gradients", {product_flops(a)});
+  dispatch(context, [&](const auto& backend) {
+    const Region region(context.profile, "weight gradients", {product_flops(a)});
     using Input = kernels::ProductInput;
     const Tape::ProductGradient dquery = tape.product_gradient(*s.layer.query, rows),
                                 dcontext = tape.product_gradient(*s.layer.context, rows);
@@ -99,24 +100,24 @@ void weight_gradients(Tape& tape, const Saved& s, const kernels::ConditionalGrad
 }
 
 void backward(Tape& tape, const Saved& s) {
-  const Context& at = tape.context();
+  const Context& context = tape.context();
   const kernels::Conditional& a = s.args;
   const std::int64_t rows = a.steps * a.batch, h = a.lower.width, wide = a.higher.unit->inputs * h;
   const std::int64_t space = a.attention.space, width = a.context_width();
-  const CellGradients lower(at, s.layer.lower, rows, s.x->value);
-  CellGradients higher(at, s.layer.higher, rows, s.xc);
-  if (a.higher.groups == 1) higher.dx_rounded = allocate_rounded(at, {rows, wide});
-  const Tensor dqueries = at.empty({rows, space}),
-               dqueries_rounded = allocate_rounded(at, {rows, space});
+  const CellGradients lower(context, s.layer.lower, rows, s.x->value);
+  CellGradients higher(context, s.layer.higher, rows, s.xc);
+  if (a.higher.groups == 1) higher.dx_rounded = allocate_rounded(context, {rows, wide});
+  const Tensor dqueries = context.empty({rows, space}),
+               dqueries_rounded = allocate_rounded(context, {rows, space});
   Tensor doutputs;
-  if (a.headed) doutputs = at.empty({rows, width});
+  if (a.headed) doutputs = context.empty({rows, width});
   const Node& states = *s.out.states[0];
   const Node& contexts = *s.out.attended.context;
   Tensor dh = states.gradient;
   kernels::ConditionalGradient g;
   if (!dh) {
-    dh = at.empty(states.value.shape());
-    dispatch(at,
+    dh = context.empty(states.value.shape());
+    dispatch(context,
              [&](const auto& backend) { kernels::fill(backend, dh.f32(), dh.elements(), 0.0f); });
   }
   g.dh = dh.f32();
@@ -129,16 +130,18 @@ void backward(Tape& tape, const Saved& s) {
   g.dkeys = tape.gradient(*s.memory.keys);
   Node& values = *s.memory.values;
   g.writes_memory = !values.gradient && a.steps > 0;
-  if (g.writes_memory) values.gradient = at.empty(values.value.shape());
+  if (g.writes_memory) values.gradient = context.empty(values.value.shape());
   g.dmemory = tape.gradient(values);
   g.dv = gradient_of(s.layer.attention.v);
   g.dcontext_gain = gradient_of(s.layer.context_gain);
   g.dcontext_norm_bias = gradient_of(s.layer.context_norm_bias);
-  const std::vector<Tensor> dinitial = initial_gradients(at, s.layer.lower, a.batch, g.dinitial);
-  dispatch(at, [&](const auto& backend) {
-    const Tensor scratch = at.empty({kernels::conditional_scratch(backend, a)});
+  const std::vector<Tensor> dinitial =
+      initial_gradients(context, s.layer.lower, a.batch, g.dinitial);
+  dispatch(context, [&](const auto& backend) {
+    const Tensor scratch = context.empty({kernels::conditional_scratch(backend, a)});
     g.scratch = scratch.f32();
-    const Region region(at.profile, "conditional layer, back", conditional_work(s.layer, a, true));
+    const Region region(context.profile, "conditional layer, back",
+                        conditional_work(s.layer, a, true));
     kernels::conditional_backward(backend, a, g);
   });
   weight_gradients(tape, s, g, higher, dqueries, doutputs);

@@ -110,20 +110,19 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x,
   }
 
   if (!tape.recording()) return states;
-  tape.record([&tape, layer, x, initial, sentences, weights, reserve, states, pass,
+  tape.record([&tape, &context, layer, x, initial, sentences, weights, reserve, states, pass,
                scratch_size = sizes.scratch]() mutable {
     if (!states[0]->gradient) return;
-    const Context& at = tape.context();
     if (pass.lengths) pass.lengths = sentences.host_lengths.data();  // point to this copy
-    const Tensor scratch = at.empty({scratch_size}), dx = at.empty(x->value.shape());
+    const Tensor scratch = context.empty({scratch_size}), dx = context.empty(x->value.shape());
     pass.scratch = scratch.f32();
     kernels::CudnnGradient g;
     g.dh = states[0]->gradient.f32();
     g.dx = dx.f32();
     g.weights = gradients_of(tape, layer);
     std::vector<Tensor> dinitial;
-    if (!initial.empty()) dinitial = initial_gradients(at, layer.cell, pass.batch, g.dinitial);
-    std::optional<Region> back(std::in_place, at.profile, "recurrences by cuDNN, back",
+    if (!initial.empty()) dinitial = initial_gradients(context, layer.cell, pass.batch, g.dinitial);
+    std::optional<Region> back(std::in_place, context.profile, "recurrences by cuDNN, back",
                                work(layer, pass.steps * pass.batch, true));
     layer.library->backward(pass, g);
     back.reset();

@@ -116,11 +116,11 @@ std::vector<Var> matrix_recurrence(Tape& tape, const Cell& cell, const Var& x, c
   if (Probe* probe = tape.probe())
     record_gates(context, *probe, cell, a, x, shared, memory_before, mask);
   if (!tape.recording()) return {h, memory};
-  tape.record([&tape, cell, a, x, shared, initial, mask, h, memory, h_before, memory_before, record,
-               checkpoints] {
+  tape.record([&tape, &context, cell, a, x, shared, initial, mask, h, memory, h_before,
+               memory_before, record, checkpoints] {
     if (!h->gradient) return;
-    const Context& at = tape.context();
-    const Tensor dx = at.empty(x->value.shape()), dshared = at.empty(shared->value.shape());
+    const Tensor dx = context.empty(x->value.shape()),
+                 dshared = context.empty(shared->value.shape());
     Tensor dh_before, dmemory_before;
     kernels::MatrixGradient g;
     g.dh = h->gradient.f32();
@@ -129,14 +129,15 @@ std::vector<Var> matrix_recurrence(Tape& tape, const Cell& cell, const Var& x, c
     g.dvectors = gradient_of(cell.vectors);
     g.drows = gradient_of(cell.rows);
     if (!initial.empty()) {
-      dh_before = at.empty(h_before.shape());
-      dmemory_before = at.empty(memory_before.shape());
+      dh_before = context.empty(h_before.shape());
+      dmemory_before = context.empty(memory_before.shape());
       g.dh_before = dh_before.f32();
       g.dmemory_before = dmemory_before.f32();
     }
-    std::optional<Region> back(std::in_place, at.profile, "recurrences, back", scan_work(a, true));
-    dispatch(at, [&](const auto& backend) {
-      const Tensor scratch = at.empty({kernels::matrix_scratch(backend, a)});
+    std::optional<Region> back(std::in_place, context.profile, "recurrences, back",
+                               scan_work(a, true));
+    dispatch(context, [&](const auto& backend) {
+      const Tensor scratch = context.empty({kernels::matrix_scratch(backend, a)});
       g.scratch = scratch.f32();
       kernels::matrix_backward(backend, a, g);
     });

@@ -34,19 +34,18 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Projections& pro
                 reverse);
 
   if (!backward) return states;
-  tape.record([&tape, cell, view, buffers, start, initial, mask, x, states, args] {
+  tape.record([&tape, &context, cell, view, buffers, start, initial, mask, x, states, args] {
     if (!states[0]->gradient) return;
-    const Context& at = tape.context();
     const std::int64_t rows = args.steps * args.batch;
-    const CellGradients gradients(at, cell, rows, x->value);
+    const CellGradients gradients(context, cell, rows, x->value);
     kernels::RecurrenceGradient g;
     g.dh = states[0]->gradient.f32();
     g.cell = gradients.view(cell);
-    const std::vector<Tensor> dinitial = initial_gradients(at, cell, args.batch, g.dinitial);
-    std::optional<Region> back(std::in_place, at.profile, "recurrences, back",
+    const std::vector<Tensor> dinitial = initial_gradients(context, cell, args.batch, g.dinitial);
+    std::optional<Region> back(std::in_place, context.profile, "recurrences, back",
                                cell_work(cell, rows, x->value.dtype(), true));
-    dispatch(at, [&](const auto& backend) {
-      const Tensor scratch = at.empty({kernels::recurrence_scratch(backend, args)});
+    dispatch(context, [&](const auto& backend) {
+      const Tensor scratch = context.empty({kernels::recurrence_scratch(backend, args)});
       g.scratch = scratch.f32();
       kernels::recurrence_backward(backend, args, g);
     });

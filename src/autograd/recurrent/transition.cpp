@@ -59,23 +59,23 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
   }
 
   if (!recording) return states;
-  tape.record([&tape, lower, higher, lower_view, higher_view, lower_buffers, higher_buffers, start,
-               middle, middle_rounded, initial, mask, x, higher_x, states, args] {
+  tape.record([&tape, &context, lower, higher, lower_view, higher_view, lower_buffers,
+               higher_buffers, start, middle, middle_rounded, initial, mask, x, higher_x, states,
+               args] {
     if (!states[0]->gradient) return;
-    const Context& at = tape.context();
     const std::int64_t rows = args.steps * args.batch;
-    const CellGradients lower_gradients(at, lower, rows, x->value),
-        higher_gradients(at, higher, rows, higher_x->value);
+    const CellGradients lower_gradients(context, lower, rows, x->value),
+        higher_gradients(context, higher, rows, higher_x->value);
     kernels::TransitionGradient g;
     g.dh = states[0]->gradient.f32();
     g.lower = lower_gradients.view(lower);
     g.higher = higher_gradients.view(higher);
-    const std::vector<Tensor> dinitial = initial_gradients(at, lower, args.batch, g.dinitial);
-    std::optional<Region> back(std::in_place, at.profile, "recurrences of two units, back",
+    const std::vector<Tensor> dinitial = initial_gradients(context, lower, args.batch, g.dinitial);
+    std::optional<Region> back(std::in_place, context.profile, "recurrences of two units, back",
                                add_work(cell_work(lower, rows, x->value.dtype(), true),
                                         cell_work(higher, rows, higher_x->value.dtype(), true)));
-    dispatch(at, [&](const auto& backend) {
-      const Tensor scratch = at.empty({kernels::transition_scratch(backend, args)});
+    dispatch(context, [&](const auto& backend) {
+      const Tensor scratch = context.empty({kernels::transition_scratch(backend, args)});
       g.scratch = scratch.f32();
       kernels::transition_backward(backend, args, g);
     });

@@ -46,5 +46,20 @@ const Files = (() => {
     return result;
   };
 
-  return { read, batches };
+  // The translations of batches, in order. A file has one language: that of the first batch in
+  // which it is detected.
+  const translate = async (all, fields, call, progress) => {
+    const translations = [];
+    let { source } = fields;
+    for (const batch of all) {
+      const answer = await call("translate", { ...fields, source, q: batch });
+      const detected = answer.detectedLanguage?.[0];
+      if (detected?.confidence > 0) source = detected.language; // 0: a guess
+      translations.push(...answer.translatedText);
+      progress(translations.length);
+    }
+    return translations;
+  };
+
+  return { read, batches, translate };
 })();

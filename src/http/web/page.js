@@ -324,14 +324,10 @@
     try {
       const parts = Files.read(file.name, decoded(file.name, await file.arrayBuffer()));
       const texts = parts.pieces.filter((piece) => piece.translate).map((piece) => piece.text);
-      const translations = [];
-      for (const batch of Files.batches(
-               texts, textsLimit, limit > 0 ? Math.min(limit, 20000) : 20000)) {
-        const answer =
-            await call("translate", { q: batch, source: from, target: to, format: parts.format });
-        translations.push(...answer.translatedText);
-        say(`${file.name}: ${translations.length} of ${texts.length} texts`);
-      }
+      const translations = await Files.translate(
+          Files.batches(texts, textsLimit, limit > 0 ? Math.min(limit, 20000) : 20000),
+          { source: from, target: to, format: parts.format }, call,
+          (count) => say(`${file.name}: ${count} of ${texts.length} texts`));
       if (address) URL.revokeObjectURL(address);
       address = URL.createObjectURL(
           new Blob([parts.join(translations)], { type: "text/plain;charset=utf-8" }));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autograd/ops/attention.h"
 #include "model/block/sublayer.h"
 #include "model/decoder.h"
 #include "nn/cross_attention.h"

@@ -1,5 +1,7 @@
 #include "model/block/block_encoder.h"
 
+#include "autograd/ops/attention.h"
+
 namespace nmt {
 namespace {
 

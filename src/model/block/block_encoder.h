@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autograd/ops/recurrent.h"
 #include "model/block/sublayer.h"
 #include "model/encoder.h"
 #include "nn/feed_forward.h"

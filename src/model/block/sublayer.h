@@ -1,6 +1,7 @@
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/linear.h"
+#include "autograd/ops/plain.h"
 #include "nn/builder.h"
 
 #include <cmath>

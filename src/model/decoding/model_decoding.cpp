@@ -1,5 +1,7 @@
 #include "model/decoding/model_decoding.h"
 
+#include "autograd/ops/losses.h"
+#include "autograd/ops/plain.h"
 #include "kernels/decoding/top_k.h"
 #include "kernels/pointwise.h"
 #include "kernels/softmax_loss.h"
@@ -189,9 +191,9 @@ class ModelDecoding : public Decoding {
   DecoderState decode(std::int64_t rows, std::int64_t steps, Named&& named) {
     readout_ = logits_ = {};  // the last step's make room for this one's
     readout_rounded_ = {};
-    Context here = context_;
-    if (backend_.replays) here.arena = &arenas_[turn_].arena;
-    Tape tape(here, false);
+    Context context = context_;
+    if (backend_.replays) context.arena = &arenas_[turn_].arena;
+    Tape tape(context, false);
     DecoderState next(state_.size());
     const std::int64_t part = backend_.decoder_rows;
     for (std::int64_t first = 0; first < rows; first += part) {

@@ -108,10 +108,7 @@ ModelDirectory ModelDirectory::open(const std::string& path) {
     fail(ExitStatus::usage, "model: the directory {} does not exist", path);
   }
   if (!fs::is_directory(path, error))
-    fail(ExitStatus::usage,
-         "model: {} is a file, not a model directory (an option that takes several names takes all "
-         "up to the next option)",
-         path);
+    fail(ExitStatus::usage, "model: {} is a file, not a model directory", path);
   if (!fs::exists(path + "/config.json", error) && error)
     fail(ExitStatus::usage, "model: {}: {}", path, error.message());
   if (!is_there(path))

@@ -1,5 +1,7 @@
 #include "model/directory/partial_output.h"
 
+#include "autograd/ops/linear.h"
+#include "autograd/ops/losses.h"
 #include "core/error.h"
 #include "kernels/softmax_loss.h"
 

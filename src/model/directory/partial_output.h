@@ -1,6 +1,7 @@
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
 #include "model/step_scorer.h"
 
 #include <span>

@@ -1,5 +1,6 @@
 #include "nn/recurrent/cell.h"
 
+#include "autograd/ops/plain.h"
 #include "core/error.h"
 #include "core/rng.h"
 #include "kernels/pointwise.h"

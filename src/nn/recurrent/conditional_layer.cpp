@@ -1,5 +1,6 @@
 #include "nn/recurrent/conditional_layer.h"
 
+#include "autograd/ops/linear.h"
 #include "nn/recurrent/cell.h"
 
 namespace nmt {

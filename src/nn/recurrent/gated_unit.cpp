@@ -1,5 +1,8 @@
 #include "nn/recurrent/gated_unit.h"
 
+#include "autograd/ops/linear.h"
+#include "autograd/ops/plain.h"
+
 namespace nmt {
 
 using Init = Builder::Init;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autograd/ops/recurrent.h"
 #include "nn/recurrent/recurrent_layer.h"
 
 #include <optional>

@@ -1,5 +1,6 @@
 #include "nn/recurrent/head_layer.h"
 
+#include "autograd/ops/linear.h"
 #include "kernels/recurrent/matrix_state.h"
 
 namespace nmt {

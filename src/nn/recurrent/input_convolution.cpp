@@ -1,5 +1,7 @@
 #include "nn/recurrent/input_convolution.h"
 
+#include "autograd/ops/recurrent.h"
+
 #include <algorithm>
 
 namespace nmt {

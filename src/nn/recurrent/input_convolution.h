@@ -1,6 +1,6 @@
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/tape.h"
 #include "nn/builder.h"
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 #include "nn/recurrent/input_projection.h"
 
+#include "autograd/ops/linear.h"
 #include "core/error.h"
 
 #include <utility>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/recurrent.h"
 #include "nn/builder.h"
 #include "nn/recurrent/unit_settings.h"
 

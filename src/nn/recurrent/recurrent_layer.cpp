@@ -1,5 +1,6 @@
 #include "nn/recurrent/recurrent_layer.h"
 
+#include "autograd/ops/linear.h"
 #include "kernels/recurrent/cudnn.h"
 #include "kernels/recurrent/persistent.h"
 #include "nn/recurrent/cell.h"

@@ -1,11 +1,13 @@
 #include "search/beam/ensemble_scorer.h"
 
 #include "core/error.h"
+#include "core/log.h"
 #include "kernels/decoding/ensemble.h"
 #include "tensor/copy.h"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace nmt {
 namespace {
@@ -127,8 +129,13 @@ class EnsembleDecoding : public Decoding {
 }  // namespace
 
 EnsembleScorer::EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Combination combination,
-                               int max_length)
-    : cpu_(cpu), members_(std::move(members)), combination_(combination), max_length_(max_length) {
+                               int max_length, CropWarning crop_warning)
+    : cpu_(cpu),
+      members_(std::move(members)),
+      combination_(combination),
+      max_length_(max_length),
+      crop_warning_(crop_warning ? std::move(crop_warning)
+                                 : std::make_shared<std::atomic<bool>>(false)) {
   if (members_.empty()) fail(ExitStatus::usage, "ensemble: expected at least one model");
   double sum = 0;
   for (const Member& member : members_) {
@@ -149,6 +156,24 @@ EnsembleScorer::EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Comb
 
 int EnsembleScorer::vocabulary() const {
   return members_.front().scorer->vocabulary();
+}
+
+std::vector<Ids> EnsembleScorer::encode(const Vocabulary& source,
+                                        std::span<const std::string> lines) const {
+  const auto max_length = static_cast<std::size_t>(max_length_);
+  std::vector<Ids> encoded;
+  encoded.reserve(lines.size());
+  for (const std::string& line : lines) {
+    Ids& ids = encoded.emplace_back(source.encode(line));
+    if (ids.size() <= max_length) continue;
+    if (!crop_warning_->exchange(true))
+      log::warn(
+          "a line has {} tokens in the source vocabulary of another model of the ensemble, which "
+          "reads only the first {} (max-length); further such lines are not reported",
+          ids.size(), max_length);
+    ids.resize(max_length);
+  }
+  return encoded;
 }
 
 std::unique_ptr<Decoding> EnsembleScorer::begin(std::span<const Ids> sources, bool want_attention) {
@@ -172,13 +197,7 @@ std::unique_ptr<Decoding> EnsembleScorer::begin(std::span<const Ids> sources,
     }
     NMT_CHECK(lines.size() == sources.size(), "{} lines for {} sources", lines.size(),
               sources.size());
-    std::vector<Ids> own(lines.size());
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      own[i] = member.source->encode(lines[i]);
-      if (own[i].size() > static_cast<std::size_t>(max_length_))
-        own[i].resize(static_cast<std::size_t>(max_length_));
-    }
-    part.decoding = member.scorer->begin(own, false);
+    part.decoding = member.scorer->begin(encode(*member.source, lines), false);
   }
   return std::make_unique<EnsembleDecoding>(cpu_, std::move(parts), combination_, want_attention);
 }

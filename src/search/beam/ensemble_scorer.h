@@ -5,6 +5,9 @@
 #include "model/step_scorer.h"
 #include "nmt/vocabulary.h"
 
+#include <atomic>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,12 +27,15 @@ class EnsembleScorer : public StepScorer {
     /// fusion of a language model (Gulcehre et al. 2015).
     bool added = false;
   };
+  /// Whether scorers that share it have warned of a crop.
+  using CropWarning = std::shared_ptr<std::atomic<bool>>;
   /// The members and what they point to must outlive the ensemble. `max_length`: maximum number of
-  /// source tokens for members with their own vocabulary. Errors: (usage) no member, a weight that
-  /// is not positive, or an added member in a mean of probabilities; (failed) target vocabularies
-  /// of different sizes.
+  /// source tokens for members with their own vocabulary; a warning reports the first longer line.
+  /// Scorers with one `crop_warning` warn once together; null: this scorer warns on its own.
+  /// Errors: (usage) no member, a weight that is not positive, or an added member in a mean of
+  /// probabilities; (failed) target vocabularies of different sizes.
   EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Combination combination,
-                 int max_length);
+                 int max_length, CropWarning crop_warning = {});
 
   int vocabulary() const override;
   /// Error (failed): a member has its own source vocabulary and needs the text.
@@ -39,10 +45,15 @@ class EnsembleScorer : public StepScorer {
                                   std::span<const std::string> lines, bool want_attention) override;
 
  private:
+  /// The ids of the lines, at most max_length_ each.
+  std::vector<std::vector<std::int32_t>> encode(const Vocabulary& source,
+                                                std::span<const std::string> lines) const;
+
   Cpu cpu_;
   std::vector<Member> members_;  // weights of those not added sum to 1
   Combination combination_;
   int max_length_;
+  CropWarning crop_warning_;
 };
 
 }  // namespace nmt

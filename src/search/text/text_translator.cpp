@@ -118,10 +118,13 @@ std::vector<LineTranslation> TextTranslator::as_written(std::span<const std::str
       continue;
     }
     cuts.push_back({i, LineParts(lines[i], spans[i]), texts.size()});
+    // Every part has the context, of which the shortest part reads the most.
+    std::span<const std::string> context;
+    if (!contexts.empty()) context = translator_.encoder().used_context(contexts[i], 1);
     for (const LineParts::Part& part : cuts.back().parts.parts) {
       if (!part.translate) continue;
       texts.push_back(part.text);
-      if (!contexts.empty()) contexts_of_texts.push_back(contexts[i]);
+      if (!contexts.empty()) contexts_of_texts.emplace_back(context.begin(), context.end());
     }
   }
   if (cuts.empty()) return translations;

@@ -1,5 +1,9 @@
 #include "tasks/classification/classifier.h"
 
+#include "autograd/ops/attention.h"
+#include "autograd/ops/linear.h"
+#include "autograd/ops/losses.h"
+#include "autograd/ops/plain.h"
 #include "core/error.h"
 #include "model/training_tape.h"
 #include "tasks/finite_scores.h"

@@ -1,5 +1,7 @@
 #include "tasks/language_model/language_model.h"
 
+#include "autograd/ops/linear.h"
+#include "autograd/ops/losses.h"
 #include "core/error.h"
 #include "kernels/pointwise.h"
 #include "kernels/softmax_loss.h"

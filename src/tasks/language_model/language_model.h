@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autograd/ops/plain.h"
 #include "config/specs.h"
 #include "model/trainable.h"
 #include "nn/recurrent/recurrent_layer.h"

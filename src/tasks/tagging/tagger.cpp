@@ -1,5 +1,8 @@
 #include "tasks/tagging/tagger.h"
 
+#include "autograd/ops/linear.h"
+#include "autograd/ops/losses.h"
+#include "autograd/ops/plain.h"
 #include "core/error.h"
 #include "kernels/softmax_loss.h"
 #include "model/training_tape.h"

@@ -213,7 +213,10 @@ bool Vocabulary::starts_word(std::int32_t id) const {
   return impl_->pieces[static_cast<std::size_t>(id)].starts_with(kSpace);
 }
 
+// Standard output, which "" and "-" are for AtomicFile, is that of the program.
 void Vocabulary::save(const std::string& path) const {
+  if (path.empty() || path == "-")
+    fail(ExitStatus::usage, "vocabulary: save to '{}'; expected the name of a file", path);
   AtomicFile file(path, static_cast<std::int64_t>(impl_->bytes.size()));
   file.write(impl_->bytes);
   file.commit();

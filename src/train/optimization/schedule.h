@@ -7,7 +7,8 @@ namespace nmt::train {
 
 /// The effect of validations on the learning rate so far; part of the training state.
 struct Stalls {
-  /// Times a run of validations without progress reached a multiple of lr_decay_start's number.
+  /// Times a run of validations without progress reached a multiple of lr_decay_start's number
+  /// while lr_decay_strategy decayed by it.
   std::int64_t decays = 0;
   double first_epoch = -1;  ///< epochs done when that first happened, or -1
   /// Returns to an older checkpoint after updates that were not finite.
@@ -46,9 +47,10 @@ class Schedule {
   double rate(const Progress& progress, const Stalls& stalls, double done = 0) const;
   bool cools_down() const { return cooldown_ > 0; }
   /// Whether this number of consecutive stalled validations is a decay step of `stalled`, or the
-  /// start of `epoch+stalled`.
+  /// start of `epoch+stalled`. Never without a decay, so that one that begins at a resume has no
+  /// steps behind it.
   bool stall_counts(std::int64_t stalled) const {
-    return stall_start_ > 0 && stalled > 0 && stalled % stall_start_ == 0;
+    return decay_ > 0 && at_stalls_ && stalled > 0 && stalled % stall_start_ == 0;
   }
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "model/trainable.h"
-#include "train/checkpoint_store.h"
+#include "train/checkpoints/checkpoint_store.h"
 #include "train/parallel/communicator.h"
 #include "train/validator.h"
 

@@ -33,11 +33,11 @@ TEST_F(Limits, WidthOfScatteredRows) {
 }
 
 TEST_F(Limits, RowsOfASum) {
-  constexpr std::int64_t most = 65535 * 256;
-  const float* const x = make(most + 1);
+  constexpr std::int64_t max_size = 65535 * 256;
+  const float* const x = make(max_size + 1);
   float* const sums = make(1);
-  kernels::sum_rows(on(), most, 1, x, sums);
-  expect_error([&] { kernels::sum_rows(on(), most + 1, 1, x, sums); },
+  kernels::sum_rows(on(), max_size, 1, x, sums);
+  expect_error([&] { kernels::sum_rows(on(), max_size + 1, 1, x, sums); },
                "sum over 16776961 rows: at most 16776960 are possible");
 }
 
@@ -53,17 +53,19 @@ TEST_F(Limits, WidthOfElements) {
 }
 
 TEST_F(Limits, SizesOfProducts) {
-  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
+  constexpr std::int64_t max_size = (std::int64_t{1} << 31) - 1;
   start(Precision::float32);
-  const float* const x = make(most + 1);
-  float* const y = make(most + 1);
-  kernels::gemm(on(), false, false, most, 1, 1, x, 1, x, 1, 0.0f, y, 1);
+  const float* const x = make(max_size + 1);
+  float* const y = make(max_size + 1);
+  kernels::gemm(on(), false, false, max_size, 1, 1, x, 1, x, 1, 0.0f, y, 1);
   EXPECT_EQ(work("product").calls, 1);
-  expect_error([&] { kernels::gemm(on(), false, false, most + 1, 1, 1, x, 1, x, 1, 0.0f, y, 1); },
-               "1 products [2147483648,1] x [1,1] with rows 1, 1 and 1 elements apart: each of "
-               "these numbers is at most 2147483647");
-  expect_error([&] { kernels::gemm(on(), false, false, 1, 1, 1, x, most + 1, x, 1, 0.0f, y, 1); },
-               "rows 2147483648, 1 and 1 elements apart");
+  expect_error(
+      [&] { kernels::gemm(on(), false, false, max_size + 1, 1, 1, x, 1, x, 1, 0.0f, y, 1); },
+      "1 products [2147483648,1] x [1,1] with rows 1, 1 and 1 elements apart: each of "
+      "these numbers is at most 2147483647");
+  expect_error(
+      [&] { kernels::gemm(on(), false, false, 1, 1, 1, x, max_size + 1, x, 1, 0.0f, y, 1); },
+      "rows 2147483648, 1 and 1 elements apart");
 }
 
 TEST_F(Limits, PlanesOfUnits) {

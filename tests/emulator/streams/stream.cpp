@@ -29,12 +29,12 @@ Counters counted = [] {
   return first;
 }();
 
-// Runs the stream's first `place` calls; the first error, or cudaErrorNotReady. A stream that is
-// gone has run all.
-cudaError_t run_until(EmulatedStream* stream, std::int64_t place) {
+// Runs the first `calls` calls of the stream; the first error, or cudaErrorNotReady. A stream that
+// is gone has run all.
+cudaError_t run_until(EmulatedStream* stream, std::int64_t calls) {
   if (!streams().contains(stream)) return cudaSuccess;
   cudaError_t first = std::exchange(stream->failed, cudaSuccess);
-  while (stream->done < place) {
+  while (stream->done < calls) {
     std::function<cudaError_t()> call = std::move(stream->waiting.front());
     stream->waiting.pop_front();
     ++stream->done;
@@ -50,9 +50,9 @@ cudaError_t run_until(EmulatedStream* stream, std::int64_t place) {
 }
 
 // The same for a host that waits.
-cudaError_t wait_until(EmulatedStream* stream, std::int64_t place) {
+cudaError_t wait_until(EmulatedStream* stream, std::int64_t calls) {
   for (;;) {
-    const cudaError_t status = run_until(stream, place);
+    const cudaError_t status = run_until(stream, calls);
     if (status != cudaErrorNotReady) return status;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -259,7 +259,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (stream && stream->device != event->device) return cudaErrorInvalidResourceHandle;
   *event = {event->device, std::chrono::steady_clock::now(), nullptr, {}, {}};
   if (stream) event->before = stream->running;
-  if (stream) event->stream = stream, event->place = stream->asked();
+  if (stream) event->stream = stream, event->calls_before = stream->asked();
   if (is_captured(stream)) event->graph = stream->graph, event->nodes = stream->last;
   return cudaSuccess;
 }
@@ -268,7 +268,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event->graph) return cudaErrorCapturedEvent;
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   ++counters().waits;
-  const cudaError_t status = wait_until(event->stream, event->place);
+  const cudaError_t status = wait_until(event->stream, event->calls_before);
   finish(event->before);
   return status;
 }
@@ -276,7 +276,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event->graph) return cudaErrorCapturedEvent;
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   if (!std::exchange(event->seen, true)) return cudaErrorNotReady;
-  const cudaError_t status = run_until(event->stream, event->place);
+  const cudaError_t status = run_until(event->stream, event->calls_before);
   if (status == cudaErrorNotReady) return status;
   finish(event->before);
   return status;
@@ -295,8 +295,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (!event->graph) {
     if (is_captured(stream)) return cudaErrorStreamCaptureIsolation;
-    return submit(stream, "wait", [before = event->stream, place = event->place] {
-      return run_until(before, place);
+    return submit(stream, "wait", [before = event->stream, calls = event->calls_before] {
+      return run_until(before, calls);
     });
   }
   if (stream->graph && stream->graph != event->graph) return cudaErrorStreamCaptureIsolation;

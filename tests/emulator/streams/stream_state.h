@@ -95,7 +95,7 @@ struct EmulatedEvent {
   std::set<cudaGraphExec_t> before;  // launches before it in its stream
   bool seen = false;                 // by a query: the first one finds it not ready
   EmulatedStream* stream = nullptr;
-  std::int64_t place = 0;  // work of the stream before it
+  std::int64_t calls_before = 0;  // work of the stream before it
 };
 struct EmulatedGraphExec {
   const EmulatedGraph* graph =

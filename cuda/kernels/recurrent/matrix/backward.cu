@@ -8,8 +8,8 @@ using namespace nmt::units;
 using kernels::matrix_stride;
 using kernels::MatrixGradient;
 
-// What the masked steps after a chunk pass to the gradient of its last output. Where all its steps
-// are masked, an earlier chunk adds them.
+// The gradient that the masked steps after a chunk add to its last output. Where all steps of the
+// chunk are masked, an earlier chunk adds that gradient.
 template <class U>
 __device__ float passed_gradient(const Row<U>& row, const float* dh) {
   const ScanArguments& s = row.s;
@@ -60,8 +60,8 @@ __device__ void tile_backward(Row<U>& row, const MatrixGradient& g,
       }
     }
     for (int j = count - 1; j >= 0; --j) {
-      const std::int64_t t = s.time(begin + j), at = t * s.a.batch + row.b;
-      if (row.used) carry += g.dh[at * width + row.channel];
+      const std::int64_t t = s.time(begin + j), step_row = t * s.a.batch + row.b;
+      if (row.used) carry += g.dh[step_row * width + row.channel];
       ChannelStep<float, U> d{};
       if (row.is_live(begin + j)) {
         const float* const before = segment + j * k * warp_size;
@@ -113,7 +113,7 @@ __device__ void tile_backward(Row<U>& row, const MatrixGradient& g,
       }
       if (row.used && !ends)
         for (int p = 0; p < U::inputs; ++p)
-          g.dx[(at * U::inputs + p) * width + row.channel] = d.x[p];
+          g.dx[(step_row * U::inputs + p) * width + row.channel] = d.x[p];
     }
   }
   if (!row.used) return;

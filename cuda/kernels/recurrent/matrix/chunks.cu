@@ -83,9 +83,9 @@ struct Ends {
   }
 };
 
-// The order in which the values between chunks are joined, in place. Behind chunk c stands what
-// chunk c (forward) or chunk c + 1 (backward) makes of 0. The value that enters that chunk is
-// added, times the chunk's P, which is transposed backward.
+// The order in which the values between chunks are joined, in place. Before the join, value c is
+// the result of chunk c (forward) or of chunk c + 1 (backward) from an input of 0. The join adds P
+// of that chunk times the chunk's input; backward, P is transposed.
 struct Between {
   const ScanArguments& s;
   bool back;
@@ -100,12 +100,13 @@ __global__ void join_diagonal_kernel(ScanArguments s, float* values, bool back) 
   const Between between{s, back};
   const std::int64_t h = s.a.width, numbers = s.a.state_width * h;
   for (std::int64_t n = grid_index(); n < s.a.batch * numbers; n += grid_stride()) {
-    const std::int64_t b = n / numbers, at = n % numbers;
-    float value = back ? 0.0f : s.a.memory_before[b * s.memory_width + at];
+    const std::int64_t b = n / numbers, in_sentence = n % numbers;
+    float value = back ? 0.0f : s.a.memory_before[b * s.memory_width + in_sentence];
     for (std::int64_t m = 0; m < s.chunks - 1; ++m) {
-      float& end = values[s.between(between.chunk(m), b, at)];
-      value = between.has_passed(m) ? s.factors[s.between(between.passed(m), b, at)] * value + end
-                                    : end;
+      float& end = values[s.between(between.chunk(m), b, in_sentence)];
+      value = between.has_passed(m)
+                  ? s.factors[s.between(between.passed(m), b, in_sentence)] * value + end
+                  : end;
       end = value;
     }
   }
@@ -116,9 +117,9 @@ __global__ void join_matrices_kernel(ScanArguments s, float* values, bool back) 
   const Between between{s, back};
   const int k = s.a.state_width;
   const std::int64_t h = s.a.width, chain = blockIdx.x / s.tiles, b = chain / s.a.heads,
-                     at = blockIdx.x % s.tiles * warp_size + threadIdx.x,
-                     channel = chain % s.a.heads * s.part + at;
-  if (at >= s.part) return;
+                     in_head = blockIdx.x % s.tiles * warp_size + threadIdx.x,
+                     channel = chain % s.a.heads * s.part + in_head;
+  if (in_head >= s.part) return;
   float* const value = shared + threadIdx.x;
   for (int i = 0; i < k; ++i)
     value[i * warp_size] = back ? 0.0f : s.a.memory_before[b * s.memory_width + i * h + channel];

@@ -11,22 +11,24 @@
 namespace nmt::cuda {
 namespace {
 
-// The chunks of a scan of so many tiles. They are as many as the device's multiprocessors can
-// compute at once, and not worth their two passes if those are fewer than four.
+// The number of chunks of a scan of `tiles` tiles: as many as the multiprocessors can compute at
+// once. Fewer than four would not pay for the two passes; the scan is then not divided.
 std::int64_t chunks_for(const Cuda& cuda, const kernels::MatrixRecurrence& a, std::int64_t tiles) {
   // Blocks of a warp that a multiprocessor of every supported device runs at once (compute
-  // capability 7.5: 16); the fewest chunks that pay for two passes; and the fewest steps that pay
-  // for the states between chunks, which take as long as K / 3 steps where P is a matrix.
-  constexpr std::int64_t resident = 16, fewest = 4;
-  const std::int64_t shortest = has_matrix_factors(*a.unit) ? std::max(32, 2 * a.state_width) : 32;
+  // capability 7.5: 16); the least number of chunks that pays for two passes; the least number of
+  // steps of a chunk that pays for the states between chunks, which take as long as K / 3 steps
+  // where P is a matrix.
+  constexpr std::int64_t resident = 16, min_chunks = 4;
+  const std::int64_t min_length =
+      has_matrix_factors(*a.unit) ? std::max(32, 2 * a.state_width) : 32;
   const CudaDevice::State& state = state_of(cuda);
   if (!state.with_chunks || tiles == 0) return 1;
   const std::size_t shared =
       2 * sizeof(float) * warp_size * static_cast<std::size_t>(a.state_width);
   const std::int64_t warps = std::min<std::int64_t>(
       resident, static_cast<std::int64_t>(state.shared_per_multiprocessor / shared));
-  const std::int64_t count = std::min(warps * state.multiprocessors / tiles, a.steps / shortest);
-  return count < fewest ? 1 : count;
+  const std::int64_t count = std::min(warps * state.multiprocessors / tiles, a.steps / min_length);
+  return count < min_chunks ? 1 : count;
 }
 
 }  // namespace
@@ -75,7 +77,7 @@ void matrix_forward(const Cuda& cuda, const MatrixRecurrence& a) {
 
 namespace {
 
-// Where the parts of MatrixScanScratch begin.
+// The offsets of the parts of MatrixScanScratch.
 struct ScratchLayout {
   std::int64_t segments, sums, carries, end, sums_stride;
 
@@ -97,9 +99,9 @@ std::int64_t matrix_scratch(const Cuda& cuda, const MatrixRecurrence& a) {
 
 void matrix_backward(const Cuda& cuda, const MatrixRecurrence& a, const MatrixGradient& g) {
   const ScanArguments s = scan_of(cuda, a);
-  const ScratchLayout at(s);
-  const MatrixScanScratch scratch{g.scratch, g.scratch + at.segments, g.scratch + at.sums,
-                                  g.scratch + at.carries, at.sums_stride};
+  const ScratchLayout layout(s);
+  const MatrixScanScratch scratch{g.scratch, g.scratch + layout.segments, g.scratch + layout.sums,
+                                  g.scratch + layout.carries, layout.sums_stride};
   scan_backward(cuda, s, g, scratch);
   prepare_heads_backward(cuda, s, g, scratch);
   const std::int64_t vectors = a.unit->vectors * a.width, rows = s.chunks * a.batch;

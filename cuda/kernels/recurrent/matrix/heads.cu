@@ -46,7 +46,7 @@ __global__ void prepare_kernel(ScanArguments s) {
 template <class U>
 __global__ void prepare_backward_kernel(ScanArguments s, MatrixGradient g,
                                         MatrixScanScratch scratch) {
-  constexpr int most = at_least_one(head_memory<U>(kernels::max_state_width));
+  constexpr int max_memory = at_least_one(head_memory<U>(kernels::max_state_width));
   const int k = s.a.state_width, summed = s.output - s.memory;
   const std::int64_t chains = s.a.batch * s.a.heads, at_once = forgets<U> ? s.a.steps : 1;
   for (std::int64_t n = grid_index(); n < chains * at_once; n += grid_stride()) {
@@ -57,7 +57,7 @@ __global__ void prepare_backward_kernel(ScanArguments s, MatrixGradient g,
     };
     // Indexed by loops over a width known at run time, so in local memory: 520 bytes of stack. A
     // thread has a whole head, so few threads run, and their lines stay in the L1 cache.
-    float dmemory[most], dbefore[most] = {};
+    float dmemory[max_memory], dbefore[max_memory] = {};
     for (int m = 0; m < s.memory; ++m) dmemory[m] = 0.0f;
     for (std::int64_t i = last; i >= (forgets<U> ? last : 0); --i) {
       const std::int64_t t = s.time(i), row = t * s.a.batch + b;

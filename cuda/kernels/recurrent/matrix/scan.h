@@ -1,8 +1,7 @@
 #pragma once
 
-// What the kernels of a matrix-state unit share (units/matrix/matrix_state.h). A block is a warp;
-// it computes a tile, 32 channels of a head of a sentence, over all steps or over those of one
-// chunk.
+// Shared by the kernels of matrix-state units (units/matrix/matrix_state.h). A block is a warp; it
+// computes a tile, 32 channels of a head of a sentence, over all steps or over those of one chunk.
 //
 // Few long sentences have fewer tiles than the device computes at once. Their steps are then
 // divided into chunks as those of element-wise units are (chunks.h): the states S of a channel are
@@ -46,14 +45,14 @@ struct ScanArguments {
     return a.record + (chain * a.steps + t) * output;
   }
   // The shared vectors of a head.
-  __device__ std::int64_t input(std::int64_t at, std::int64_t head) const {
-    return at * shared_width + head * head_input;
+  __device__ std::int64_t input(std::int64_t input_row, std::int64_t head) const {
+    return input_row * shared_width + head * head_input;
   }
   // What a head remembers, in the memory of a sentence.
   __device__ std::int64_t own_memory(std::int64_t sentence, std::int64_t head) const {
     return sentence * memory_width + a.state_width * a.width + head * memory;
   }
-  // Number 0 of a channel in [chunks-1,B,K,H]; the distance to the next one is H.
+  // The offset of value 0 of a channel in [chunks-1,B,K,H]; the stride of its values is H.
   __device__ std::int64_t between(std::int64_t chunk, std::int64_t sentence,
                                   std::int64_t channel) const {
     return (chunk * a.batch + sentence) * a.state_width * a.width + channel;
@@ -108,7 +107,7 @@ auto* entry_of(const kernels::Unit* unit) {
   NMT_FAIL("unit {}: it is not one of matrix_state_units()", unit->name);
 }
 
-// One channel in one chunk: its place, its inputs at a step and its states, [K] with a distance of
+// One channel in one chunk: its indices, its inputs at a step and its states, [K] with a stride of
 // 32.
 template <class U>
 struct Row {
@@ -126,19 +125,20 @@ struct Row {
             n % scan.tiles * warp_size + threadIdx.x) {
     tile = n % (s.chains * s.tiles);
   }
-  // at: the number of the channel in its head. One past the last is not used; its inputs are 0.
+  // in_head: the index of the channel in its head. Channels past the end of the head are not used;
+  // their inputs are 0.
   __device__ Row(const ScanArguments& scan, std::int64_t of_chunk, std::int64_t of_chain,
-                 std::int64_t at)
+                 std::int64_t in_head)
       : s(scan),
         k(scan.a.state_width),
         chunk(of_chunk),
         tile(0),
         chain(of_chain),
         b(of_chain / scan.a.heads),
-        channel(of_chain % scan.a.heads * scan.part + at),
+        channel(of_chain % scan.a.heads * scan.part + in_head),
         begin(of_chunk * scan.length),
         end(scan.end(of_chunk)),
-        used(at < scan.part) {
+        used(in_head < scan.part) {
     for (int n = 0; n < U::vectors; ++n)
       step.v[n] = used ? s.a.vectors[n * s.a.width + channel] : 0.0f;
   }

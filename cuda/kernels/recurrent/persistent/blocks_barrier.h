@@ -5,11 +5,11 @@
 namespace nmt::cuda {
 
 /// A barrier of `blocks` blocks of a cooperative launch, one of which leads. Every thread of these
-/// blocks calls it: what they have written to device memory before, all of them read afterwards.
-/// Blocks of one row of threads.
+/// blocks calls the barrier; writes to device memory before the barrier are visible to all of them
+/// after it. For one-dimensional blocks.
 ///
-/// `counter`: of these blocks alone; its lower 31 bits are 0 before and after. Together the blocks
-/// add 2^31, so the highest bit changes when the last one arrives.
+/// `counter` belongs to these blocks alone; its lower 31 bits are 0 before and after. Together the
+/// blocks add 2^31, so the highest bit changes when the last block arrives.
 __device__ __forceinline__ void blocks_barrier(unsigned* counter, unsigned blocks, bool leads) {
 #if defined(__CUDACC__)
   constexpr unsigned arrived = 0x80000000u;

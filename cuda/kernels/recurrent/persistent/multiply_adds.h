@@ -3,8 +3,8 @@
 // Products of float32 with a slice (slice.h) by multiply-adds. As with tensor cores, a warp has all
 // outputs of a tile of rows, over every eighth block of 16 k, and the sums of the warps are added
 // in shared memory. A lane has 8 rows and up to 8 columns, so that multiply-adds and not the reads
-// of shared memory limit the speed. The rows of a block go through shared memory of the warp, those
-// of the next blocks are on their way from the L2 cache meanwhile.
+// of shared memory limit the speed. The rows of a block are staged in shared memory of the warp,
+// while the loads of the next blocks from the L2 cache are in flight.
 
 #include "cuda/kernels/recurrent/persistent/slice.h"
 
@@ -68,7 +68,8 @@ class MultiplyAdds {
       }
   }
 
-  // The sums of all warps, written row by row; between() when a part of them is out of registers.
+  // Writes the sums of all warps row by row. Calls between() when a part of the sums has left the
+  // registers.
   template <class Between>
   __device__ __forceinline__ void store(Between between) {
     float2* const parts = reinterpret_cast<float2*>(space_);
@@ -98,7 +99,7 @@ class MultiplyAdds {
  private:
   static constexpr int block_depth = staged_depth, stride = staging_stride,
                        rounds = max_columns / 16;
-  static constexpr int stages = 2;  // blocks of k on their way
+  static constexpr int stages = 2;  // blocks of k whose loads are in flight
 
   // Rows g, g + 8, g + 16 and g + 24 of a block of k; from: row g.
   __device__ __forceinline__ void load(const float* from, int block, float4 (&x)[4]) const {

@@ -13,13 +13,14 @@ struct TwoSums {
   float first, second;
 };
 
-/// Where the blocks of a set exchange the numbers of a product with `planes` planes.
+/// The memory in which the blocks of a set exchange the statistics of a product with `planes`
+/// planes.
 template <int planes>
 class RowExchange {
  public:
-  __device__ __forceinline__ RowExchange(const PersistentPlan& plan, const PersistentSlice& place,
+  __device__ __forceinline__ RowExchange(const PersistentPlan& plan, const PersistentSlice& slice,
                                          float* partial)
-      : plan_(plan), place_(place), partial_(reinterpret_cast<float2*>(partial)) {}
+      : plan_(plan), slice_(slice), partial_(reinterpret_cast<float2*>(partial)) {}
 
   /// Stores compute(row of the tile, plane), which a warp computes, for the rows of a tile.
   template <class Compute>
@@ -28,7 +29,7 @@ class RowExchange {
 #pragma unroll
       for (int p = 0; p < planes; ++p) {
         const TwoSums sums = compute(row, p);
-        if (lane() == 0) *at(first + row, p, own()) = make_float2(sums.first, sums.second);
+        if (lane() == 0) *slot(first + row, p, own()) = make_float2(sums.first, sums.second);
       }
   }
 
@@ -42,7 +43,7 @@ class RowExchange {
       for (int p = 0; p < planes; ++p) {
         const TwoSums sums = join([&](auto add) {
           for (int s = lane(); s < plan_.set; s += warp_size) {
-            const float2 part = __ldcg(at(first + row, p, s));
+            const float2 part = __ldcg(slot(first + row, p, s));
             add(part.x, part.y, channels_of(s));
           }
         });
@@ -53,7 +54,7 @@ class RowExchange {
       }
     __syncthreads();
   }
-  /// Whether this block stores what is one number for a row.
+  /// Whether this block stores the values that a row has once.
   __device__ __forceinline__ bool is_first() const {
     return own() == 0;
   }
@@ -67,18 +68,18 @@ class RowExchange {
     return static_cast<int>(threadIdx.x) / warp_size;
   }
   __device__ __forceinline__ int own() const {
-    return place_.group * plan_.slices + place_.slice;
+    return slice_.group * plan_.slices + slice_.slice_index;
   }
   __device__ __forceinline__ float channels_of(int s) const {
     const std::int32_t left = plan_.group_width - s % plan_.slices * plan_.channels;
     return static_cast<float>(left < plan_.channels ? left : plan_.channels);
   }
-  __device__ __forceinline__ float2* at(std::int64_t row, int p, int s) const {
+  __device__ __forceinline__ float2* slot(std::int64_t row, int p, int s) const {
     return partial_ + (row * planes + p) * plan_.set + s;
   }
 
   const PersistentPlan& plan_;
-  const PersistentSlice& place_;
+  const PersistentSlice& slice_;
   float2* const partial_;
 };
 

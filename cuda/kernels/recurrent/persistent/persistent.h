@@ -41,7 +41,7 @@ NMT_HOST_DEVICE std::int32_t bias_bytes(const PersistentPlan& plan) {
 struct PersistentCell {
   const void *recurrent = nullptr, *late = nullptr;
   const float* dropout = nullptr;  ///< [B,H] or null
-  /// The states that recurrent products read, recorded where they are rearranged or dropped.
+  /// The states that recurrent products read; recorded with rearranged groups or dropout.
   float* rearranged = nullptr;
   float* dlate_value = nullptr;    ///< [B,H], exchanged by the blocks of rearranged groups
   std::int64_t record_stride = 0;  ///< rows of u, late and the late value between steps
@@ -70,7 +70,7 @@ static_assert(std::has_unique_object_representations_v<PersistentForward> &&
 /// The kernels of a unit for products of float32 or bfloat16. Null without a recurrent product.
 struct PersistentKernels {
   void (*forward)(const Cuda&, const PersistentForward&);
-  /// Blocks that the device holds at once with so many bytes of shared memory.
+  /// Resident blocks of the device with so many bytes of shared memory.
   std::int64_t (*forward_blocks)(const Cuda&, std::size_t shared);
 };
 struct PersistentBackwardKernels {
@@ -82,7 +82,7 @@ const PersistentBackwardKernels& persistent_backward_kernels(const kernels::Unit
                                                              bool bfloat16);
 
 /// Whether a recurrence runs persistently: where CudaDevice::set_persistent() asks for it, with
-/// several steps, and where nothing speaks against it (kernels::why_not_persistent()).
+/// several steps, and where kernels::why_not_persistent() gives no reason against it.
 bool runs_persistently(const Cuda& cuda, const kernels::Recurrence& a, bool backward);
 
 /// All steps of a recurrence, which runs_persistently(): `first` describes step 0.
@@ -102,49 +102,49 @@ struct TileIndex {
 
 /// The slice of a block.
 struct PersistentSlice {
-  std::int32_t group, slice, batch_slice;
+  std::int32_t group, slice_index, batch_slice;
   std::int32_t first, channels;        ///< channels of the row; the first, and how many
   std::int32_t row, rows;              ///< sentences
-  std::int32_t thread_row, step_rows;  ///< of the first place of this thread; to its next one
+  std::int32_t thread_row, step_rows;  ///< of this thread's first element; to its next one
 
   __device__ __forceinline__ PersistentSlice(const PersistentPlan& plan, std::int64_t batch) {
     const auto block = static_cast<std::int32_t>(blockIdx.x);
-    slice = block % plan.slices;
+    slice_index = block % plan.slices;
     group = block / plan.slices % plan.groups;
     batch_slice = block / plan.slices / plan.groups;
-    const std::int32_t in_group = slice * plan.channels;
+    const std::int32_t in_group = slice_index * plan.channels;
     first = group * plan.group_width + in_group;
     channels =
         plan.group_width - in_group < plan.channels ? plan.group_width - in_group : plan.channels;
     row = batch_slice * plan.batch_rows;
     const auto left = static_cast<std::int32_t>(batch) - row;
     rows = left < plan.batch_rows ? left : plan.batch_rows;
-    const auto index = static_cast<std::int32_t>(threadIdx.x);
-    thread_row = index / channels;
+    const auto thread = static_cast<std::int32_t>(threadIdx.x);
+    thread_row = thread / channels;
     step_rows = slice_threads / channels;
   }
   __device__ __forceinline__ TileIndex begin() const {
     return {thread_row, static_cast<std::int32_t>(threadIdx.x) - thread_row * channels};
   }
-  __device__ __forceinline__ void advance(TileIndex& at) const {
-    at.row += step_rows;
-    at.channel += slice_threads - step_rows * channels;
-    if (at.channel >= channels) {
-      at.channel -= channels;
-      ++at.row;
+  __device__ __forceinline__ void advance(TileIndex& index) const {
+    index.row += step_rows;
+    index.channel += slice_threads - step_rows * channels;
+    if (index.channel >= channels) {
+      index.channel -= channels;
+      ++index.row;
     }
   }
 };
 
 /// Waits for the blocks of the same slice of the batch, of the group or of all groups.
 __device__ __forceinline__ void wait_for_slices(const PersistentPlan& plan,
-                                                const PersistentSlice& place, unsigned* counters) {
+                                                const PersistentSlice& slice, unsigned* counters) {
   if (plan.set == 1) return __syncthreads();
   const bool spans_groups = plan.set > plan.slices;
   const std::int32_t set =
-      spans_groups ? place.batch_slice : place.batch_slice * plan.groups + place.group;
+      spans_groups ? slice.batch_slice : slice.batch_slice * plan.groups + slice.group;
   blocks_barrier(counters + set * counter_stride, static_cast<unsigned>(plan.set),
-                 place.slice == 0 && (!spans_groups || place.group == 0));
+                 slice.slice_index == 0 && (!spans_groups || slice.group == 0));
 }
 
 /// Copies the rows of a slice from a packed matrix to shared memory: row p * channels + c is row
@@ -152,17 +152,17 @@ __device__ __forceinline__ void wait_for_slices(const PersistentPlan& plan,
 /// side, its row group * group_width + c (backward: planes 1).
 template <class Number>
 __device__ __forceinline__ void load_slice(const SliceLayout& l, const PersistentPlan& plan,
-                                           const PersistentSlice& place, int planes,
+                                           const PersistentSlice& slice, int planes,
                                            const Number* packed, Number* weights) {
   constexpr int size = Piece<Number>::size, at_once = 8;
-  const std::int32_t in_group = place.slice * plan.channels, row_pieces = l.padded_depth / size,
-                     pieces = l.padded_columns * row_pieces;
+  const std::int32_t in_group = slice.slice_index * plan.channels,
+                     row_pieces = l.padded_depth / size, pieces = l.padded_columns * row_pieces;
   // The row of column n, or null for padding.
   const auto row = [&](std::int32_t n) -> const Number* {
     const std::int32_t p = n / plan.channels, c = n % plan.channels;
-    if (n >= l.columns || c >= place.channels) return nullptr;
+    if (n >= l.columns || c >= slice.channels) return nullptr;
     return packed +
-           ((std::int64_t{place.group} * planes + p) * plan.group_width + in_group + c) * l.depth;
+           ((std::int64_t{slice.group} * planes + p) * plan.group_width + in_group + c) * l.depth;
   };
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
   if (l.depth % size != 0 || reinterpret_cast<std::uintptr_t>(packed) % 16 != 0) {
@@ -179,7 +179,7 @@ __device__ __forceinline__ void load_slice(const SliceLayout& l, const Persisten
     return;
   }
   for (std::int32_t begin = thread; begin < pieces; begin += at_once * slice_threads) {
-    uint4 loaded[at_once];  // all on their way at once
+    uint4 loaded[at_once];  // all loads in flight at once
 #pragma unroll
     for (int j = 0; j < at_once; ++j) {
       const std::int32_t i = begin + j * slice_threads, n = i / row_pieces,
@@ -195,7 +195,7 @@ __device__ __forceinline__ void load_slice(const SliceLayout& l, const Persisten
   }
 }
 
-/// Asks for memory that is read soon to be in the L2 cache.
+/// Prefetches memory into the L2 cache.
 template <class T>
 __device__ __forceinline__ void prefetch(const T* from) {
 #if defined(__CUDACC__)
@@ -208,13 +208,13 @@ __device__ __forceinline__ void prefetch(const T* from) {
 /// A sentence and a channel of a tile. Addresses are a part that all channels of a tile share and
 /// an offset of 32 bits.
 struct TileChannel {
-  std::int64_t first;    ///< sentence of the tile
-  std::int32_t row;      ///< from it on
-  std::int32_t column;   ///< channel of the row
-  std::int32_t channel;  ///< of the slice
+  std::int64_t first;          ///< sentence of the tile
+  std::int32_t row;            ///< from `first` on
+  std::int32_t column;         ///< channel of the row
+  std::int32_t slice_channel;  ///< of the slice
 
-  /// As the step-by-step kernels name it, `before` rows later.
-  __device__ __forceinline__ Channel at(std::int64_t before) const {
+  /// The Channel of the step-by-step kernels, `before` rows later.
+  __device__ __forceinline__ Channel channel_at(std::int64_t before) const {
     return {first + row + before, column};
   }
   /// The first of `planes` numbers, each h after the one before, in rows of planes * h.
@@ -248,30 +248,30 @@ struct TileChannel {
 
 /// body(channel) for the sentences and channels of a tile: each always on the same thread.
 template <class Body>
-__device__ __forceinline__ void each_of_tile(const PersistentSlice& place, std::int64_t first,
+__device__ __forceinline__ void each_of_tile(const PersistentSlice& slice, std::int64_t first,
                                              int rows, Body body) {
-  for (TileIndex at = place.begin(); at.row < rows; place.advance(at))
-    body(TileChannel{first, at.row, place.first + at.channel, at.channel});
+  for (TileIndex index = slice.begin(); index.row < rows; slice.advance(index))
+    body(TileChannel{first, index.row, slice.first + index.channel, index.channel});
 }
-/// What a thread loads for its places of a tile, for n of them at once, so that their latency is
-/// paid once.
+/// The inputs of a thread's elements of a tile. The loads of n elements are in flight at once, so
+/// their latency is paid once.
 template <class Item, int n>
 class TileItems {
  public:
-  __device__ __forceinline__ TileItems(const PersistentSlice& place, std::int64_t first, int rows)
-      : place_(place), first_(first), rows_(rows), at_(place.begin()) {}
+  __device__ __forceinline__ TileItems(const PersistentSlice& slice, std::int64_t first, int rows)
+      : slice_(slice), first_(first), rows_(rows), index_(slice.begin()) {}
 
   /// load(channel, item) for the first n.
   template <class Load>
   __device__ __forceinline__ void load(Load load) {
-    each([&](int j, TileIndex at) { load(channel(at), item_[j]); });
+    each([&](int j, TileIndex index) { load(channel(index), item_[j]); });
   }
   /// use(channel, item) for all, the first n of which are loaded.
   template <class Load, class Use>
   __device__ __forceinline__ void use(Load load, Use use) {
     for (;;) {
-      at_ = each([&](int j, TileIndex at) { use(channel(at), item_[j]); });
-      if (at_.row >= rows_) return;
+      index_ = each([&](int j, TileIndex index) { use(channel(index), item_[j]); });
+      if (index_.row >= rows_) return;
       this->load(load);
     }
   }
@@ -279,26 +279,26 @@ class TileItems {
  private:
   template <class Body>
   __device__ __forceinline__ TileIndex each(Body body) {
-    TileIndex at = at_;
+    TileIndex index = index_;
 #pragma unroll
     for (int j = 0; j < n; ++j) {
-      if (at.row < rows_) body(j, at);
-      place_.advance(at);
+      if (index.row < rows_) body(j, index);
+      slice_.advance(index);
     }
-    return at;
+    return index;
   }
-  __device__ __forceinline__ TileChannel channel(TileIndex at) const {
-    return {first_, at.row, place_.first + at.channel, at.channel};
+  __device__ __forceinline__ TileChannel channel(TileIndex index) const {
+    return {first_, index.row, slice_.first + index.channel, index.channel};
   }
 
-  const PersistentSlice& place_;
+  const PersistentSlice& slice_;
   const std::int64_t first_;
   const int rows_;
-  TileIndex at_;
+  TileIndex index_;
   Item item_[n];
 };
-/// What a step reads of other layers, and its states: numbers as they stand in memory, since a
-/// conversion would wait for them.
+/// The inputs of a step from other layers, and its states, as stored in memory: a conversion would
+/// wait for the loads.
 template <class U>
 struct StepInputs {
   Step<float, U> step{};
@@ -307,27 +307,29 @@ struct StepInputs {
   __device__ __forceinline__ static bool is_rounded(const UnitSteps& a) {
     return U::late == 0 && !a.x;
   }
-  __device__ __forceinline__ void load(const UnitSteps& a, const TileChannel& at, std::int64_t i) {
+  __device__ __forceinline__ void load(const UnitSteps& a, const TileChannel& channel,
+                                       std::int64_t i) {
     const std::int64_t h = a.width, before = i * a.stride;
-    if (a.mask) mask = a.mask[at.first + before + at.row];
+    if (a.mask) mask = a.mask[channel.first + before + channel.row];
     if (is_rounded(a)) {
-      const Bfloat16* const x = at.of<U::inputs>(a.x_rounded, before, h);
+      const Bfloat16* const x = channel.of<U::inputs>(a.x_rounded, before, h);
 #pragma unroll
       for (int p = 0; p < U::inputs; ++p)
         step.x[p] = std::bit_cast<float>(std::uint32_t{x[p * static_cast<std::int32_t>(h)]});
     } else {
-      at.load<U::inputs>(a.x, before, h, step.x);
+      channel.load<U::inputs>(a.x, before, h, step.x);
     }
     if constexpr (position_vectors_of < U >> 0) {
       const std::int64_t position = a.position + (a.stride < 0 ? -i : i);
       load_planes<position_vectors_of<U>>(
-          a.positions, position < a.position_rows ? position : a.position_rows - 1, at.column, h,
-          step.position);
+          a.positions, position < a.position_rows ? position : a.position_rows - 1, channel.column,
+          h, step.position);
     }
-    load_planes<U::vectors>(a.vectors, 0, at.column, h, step.v);
+    load_planes<U::vectors>(a.vectors, 0, channel.column, h, step.v);
 #pragma unroll
     for (int p = 0; p < U::states; ++p)
-      step.s[p] = *at.of(i == 0 ? a.previous[p] : a.next[p], i == 0 ? 0 : before - a.stride, h);
+      step.s[p] =
+          *channel.of(i == 0 ? a.previous[p] : a.next[p], i == 0 ? 0 : before - a.stride, h);
   }
   /// Converts what load() has read.
   __device__ __forceinline__ void convert(const UnitSteps& a) {
@@ -340,25 +342,25 @@ struct StepInputs {
     return mask != 0.0f;
   }
 
-  __device__ __forceinline__ static void prefetch(const UnitSteps& a, const TileChannel& at,
+  __device__ __forceinline__ static void prefetch(const UnitSteps& a, const TileChannel& channel,
                                                   std::int64_t i) {
     if (is_rounded(a))
-      at.prefetch<U::inputs>(a.x_rounded, i * a.stride, a.width);
+      channel.prefetch<U::inputs>(a.x_rounded, i * a.stride, a.width);
     else
-      at.prefetch<U::inputs>(a.x, i * a.stride, a.width);
+      channel.prefetch<U::inputs>(a.x, i * a.stride, a.width);
   }
 };
-/// Items at once where each has so many numbers.
+/// Items in flight at once, where an item has `numbers` values.
 constexpr int items_at_once(int numbers, int registers) {
   return std::clamp(registers / numbers, 1, 4);
 }
 
 /// body(first sentence, rows) for the tiles of a block's sentences.
 template <class Body>
-__device__ __forceinline__ void each_tile(const PersistentSlice& place, Body body) {
-  for (std::int32_t begin = 0; begin < place.rows; begin += tile_rows) {
-    const std::int32_t left = place.rows - begin;
-    body(std::int64_t{place.row} + begin, left < tile_rows ? left : tile_rows);
+__device__ __forceinline__ void each_tile(const PersistentSlice& slice, Body body) {
+  for (std::int32_t begin = 0; begin < slice.rows; begin += tile_rows) {
+    const std::int32_t left = slice.rows - begin;
+    body(std::int64_t{slice.row} + begin, left < tile_rows ? left : tile_rows);
   }
 }
 

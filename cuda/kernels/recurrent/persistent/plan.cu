@@ -27,9 +27,9 @@ PassShape pass_of(const CellShape& cell, bool backward) {
   return {false, r, n, l, n};
 }
 
-// Clock cycles that a block is predicted to take for the products of its rows. 24 bytes per clock
-// and multiprocessor come from the L2 cache, half of them while others are multiplied; a tile waits
-// 800 cycles for the first and as long for its sums and stores.
+// Clock cycles that a block is predicted to take for the products of its rows. The L2 cache
+// delivers 24 bytes per clock and multiprocessor, half of them overlapped with multiplications. A
+// tile waits 800 cycles for its first bytes and 800 cycles for its sums and stores.
 template <class Number>
 double clocks_of(const SliceLayout& l, std::int64_t rows) {
   if (l.columns == 0) return 0;
@@ -61,19 +61,20 @@ struct DeviceLimits {
   }
 };
 
-// The division of a pass with the smallest cost; nothing where the weights do not fit.
+// The division of a pass with the lowest cost; none if the weights do not fit.
 template <class Number>
 std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t groups,
                                         std::int64_t group_width, bool normalizes, bool rearranges,
                                         std::int64_t batch, const DeviceLimits& limits) {
   std::optional<PersistentPlan> best;
-  double least = std::numeric_limits<double>::infinity();
+  double min_cost = std::numeric_limits<double>::infinity();
   const std::int64_t columns = max_slice_columns<Number>(shape.late_columns > 0, shape.backward);
-  std::int64_t most = std::min(group_width, columns / std::max(shape.columns, shape.late_columns));
-  if (limits.channels > 0) most = std::min(most, limits.channels);
-  for (std::int64_t channels = most; channels > 0; --channels) {
+  std::int64_t max_channels =
+      std::min(group_width, columns / std::max(shape.columns, shape.late_columns));
+  if (limits.channels > 0) max_channels = std::min(max_channels, limits.channels);
+  for (std::int64_t channels = max_channels; channels > 0; --channels) {
     const std::int64_t slices = divide_up(group_width, channels);
-    if (divide_up(group_width, slices) != channels) continue;  // fewer channels do as well
+    if (divide_up(group_width, slices) != channels) continue;  // fewer channels need as many slices
     PersistentPlan plan;
     plan.recurrent = slice_layout<Number>(shape.columns * channels, shape.depth);
     plan.late = slice_layout<Number>(shape.late_columns * channels, shape.late_depth);
@@ -101,8 +102,8 @@ std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t gro
         waves *
         (clocks_of<Number>(plan.recurrent, rows) + clocks_of<Number>(plan.late, rows) +
          clocks_of_channels * static_cast<double>(divide_up(rows * channels, slice_threads)));
-    if (cost >= least) continue;
-    least = cost;
+    if (cost >= min_cost) continue;
+    min_cost = cost;
     best = plan;
   }
   return best;
@@ -127,15 +128,15 @@ std::optional<PersistentPlan> make_plan(const Cuda& cuda, const CellShape& cell,
           ? find_plan<Bfloat16>(shape, cell.groups, n, cell.normalizes, cell.rearrange, batch,
                                 limits)
           : find_plan<float>(shape, cell.groups, n, cell.normalizes, cell.rearrange, batch, limits);
-  // The driver has the last word.
+  // The driver decides in the end.
   if (plan && plan->blocks() > resident(static_cast<std::size_t>(plan->shared))) plan.reset();
   return plan;
 }
 
 }  // namespace
 
-/// The plans that a device has made: every pass of a training asks for its plan several times, and
-/// a plan asks the driver twice.
+/// A cache of the plans of a device: every training pass requests its plan several times, and
+/// making a plan queries the driver twice.
 class PersistentPlans {
  public:
   const std::optional<PersistentPlan>& get(const Cuda& cuda, const CellShape& cell,
@@ -226,12 +227,12 @@ void persistent_forward(const Cuda& cuda, const kernels::Recurrence& a, UnitStep
   p.plan = plan_of(cuda, shape_of(cell), a.batch, false).value();
   p.cell = describe(cuda, p.plan, a, first, false);
   if (!is_aligned(first.previous[0]) || !is_aligned(first.next[0])) p.cell.aligned = 0;
-  const std::int64_t at = a.keep && a.reverse ? (a.steps - 1) * a.batch : 0;
-  set_parameters(cell, a.record, at, first);
+  const std::int64_t record_row = a.keep && a.reverse ? (a.steps - 1) * a.batch : 0;
+  set_parameters(cell, a.record, record_row, first);
   first.u_bias = cell.bias;
   first.late_bias = cell.bias && cell.unit->late > 0 ? cell.bias + r * cell.width : nullptr;
-  p.cell.rearranged = part(p.cell.rearranged, at, cell.width);
-  p.cell.late_value = part(p.cell.late_value, at, cell.width);
+  p.cell.rearranged = part(p.cell.rearranged, record_row, cell.width);
+  p.cell.late_value = part(p.cell.late_value, record_row, cell.width);
   p.steps = first;
   persistent_kernels(*cell.unit, packs_bfloat16(cuda)).forward(cuda, p);
 }

@@ -23,7 +23,7 @@ struct alignas(16) Piece {
   Number value[size];
 };
 
-/// Numbers to whose multiples the columns and the depth are padded with zeros.
+/// The columns and the depth are padded with zeros to multiples of these numbers.
 template <class Number>
 struct SliceSteps;
 template <>
@@ -56,7 +56,7 @@ static_assert(space_bytes<float> >= slice_threads * sums_at_once * 8 &&
               space_bytes<Bfloat16> >=
                   tile_rows * (max_slice_columns<Bfloat16>(false, false) + 4) * 4);
 
-/// The sizes of a product and its places in shared memory.
+/// The sizes of a product and its layout in shared memory.
 struct SliceLayout {
   std::int32_t columns = 0, depth = 0;  ///< 0: there is no product
   std::int32_t padded_columns = 0, padded_depth = 0;
@@ -88,9 +88,9 @@ SliceLayout slice_layout(std::int64_t columns, std::int64_t depth) {
   return layout;
 }
 
-/// The rows that a product reads: k is at first + k / segment * segment_stride + k % segment, or
-/// with several groups at the channel that is in place first + k of the rearranged row
-/// (rearrange.h); factors are then in the order of that row.
+/// The rows that a product reads: k is column first + k / segment * segment_stride + k % segment,
+/// or with several groups the channel at column first + k of the rearranged row (rearrange.h);
+/// factors are then in the order of that row.
 struct SliceInput {
   const float* values = nullptr;
   const Bfloat16* rounded = nullptr;  ///< instead of the values, for products of bfloat16
@@ -119,7 +119,8 @@ __device__ __forceinline__ void load_four(const float* from, const float* factor
 }
 
 /// Copies the piece from k on of a row to shared memory; 0 past the depth and where there is no
-/// row. Through a loop, not registers, where it is not aligned: that code is long.
+/// row. An unaligned piece is copied in a loop instead of through registers, since that code is
+/// long.
 template <class Number>
 __device__ __forceinline__ void stage_piece(const SliceInput& in, bool has_row, std::int64_t row,
                                             std::int32_t k, std::int32_t depth, Number* to) {
@@ -127,11 +128,12 @@ __device__ __forceinline__ void stage_piece(const SliceInput& in, bool has_row, 
   if (in.aligned) {
     Piece<Number> piece{};
     if (has_row && k < depth) {
-      const std::int64_t at = row * in.stride + in.column(k);
+      const std::int64_t offset = row * in.stride + in.column(k);
       float value[size];
 #pragma unroll
       for (int e = 0; e < size; e += 4)
-        load_four(in.values + at + e, in.factors ? in.factors + at + e : nullptr, value + e);
+        load_four(in.values + offset + e, in.factors ? in.factors + offset + e : nullptr,
+                  value + e);
 #pragma unroll
       for (int e = 0; e < size; ++e) assign(piece.value[e], value[e]);
     }
@@ -142,11 +144,11 @@ __device__ __forceinline__ void stage_piece(const SliceInput& in, bool has_row, 
   for (int e = 0; e < size; ++e) {
     float value = 0;
     if (has_row && k + e < depth) {
-      const std::int64_t at = row * in.stride + in.column(k + e);
+      const std::int64_t offset = row * in.stride + in.column(k + e);
       if (in.rounded && std::is_same_v<Number, Bfloat16>)
-        value = as_float(__ldcg(in.rounded + at));
+        value = as_float(__ldcg(in.rounded + offset));
       else
-        value = __ldcg(in.values + at) *
+        value = __ldcg(in.values + offset) *
                 (in.factors ? in.factors[row * in.stride + in.factor_column(k + e)] : 1.0f);
     }
     assign(to[e], value);
@@ -160,8 +162,8 @@ __device__ __forceinline__ int lane() {
   return static_cast<int>(threadIdx.x) % warp_size;
 }
 
-/// The sum over the warps of what each has stored for one of `sums_at_once` sums of a lane: that of
-/// the calling warp's number.
+/// Sums over the warps. Each warp has stored `sums_at_once` values per lane; warp w sums the values
+/// with index w.
 template <class Vector>
 __device__ __forceinline__ Vector add_parts(const Vector* parts) {
   Vector sum = parts[warp() * warp_size + lane()];

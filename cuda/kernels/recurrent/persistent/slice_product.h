@@ -9,8 +9,8 @@ namespace nmt::cuda {
 
 /// Multiplies rows [first, first + rows) of the input, at most tile_rows, with the slice. Returns
 /// with the sums in `space`, where output() reads them; barriers before and after are included.
-/// between() is called after the multiplications, before the sums are complete: what it loads
-/// arrives meanwhile.
+/// between() is called after the multiplications and before the sums are complete, so that its
+/// loads overlap with the sums.
 template <int max_columns, class Number, class Between>
 __device__ __forceinline__ void slice_product(const SliceLayout& l, const Number* weights,
                                               const SliceInput& in, std::int64_t first, int rows,

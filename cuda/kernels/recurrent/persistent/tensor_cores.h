@@ -1,8 +1,8 @@
 #pragma once
 
 // Products of bfloat16 with a slice (slice.h). A warp has all outputs of a tile of rows, over every
-// eighth block of 32 k; the sums of the warps are added in shared memory. The rows go from the L2
-// cache to registers, those of all k of a usual product at once: the latency of the cache is paid
+// eighth block of 32 k; the sums of the warps are added in shared memory. The rows are loaded from
+// the L2 cache to registers, for all k of a usual product at once, so the cache latency is paid
 // once. In a block of 32 k a lane has 8 consecutive ones of a row, which one access of 16 bytes
 // loads; a tensor core does not see which k its operands belong to. Its first operand is the
 // weights, the second the rows, whose registers are then in the order in which they are loaded.
@@ -21,7 +21,7 @@ __device__ __forceinline__ void multiply_tile(float (&sum)[4], const uint4& a, u
                                               unsigned b1) {
 #if !defined(__CUDACC__)
   nmt::emulator::multiply_tile(sum, {a.x, a.y, a.z, a.w}, {b0, b1});
-#elif __CUDA_ARCH__ >= 800  // older devices take no such path (plan.cu)
+#elif __CUDA_ARCH__ >= 800  // older devices never use bfloat16 here (plan.cu)
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
@@ -84,7 +84,8 @@ class TensorCores {
       }
   }
 
-  // The sums of all warps, written row by row; between() when a part of them is out of registers.
+  // Writes the sums of all warps row by row. Calls between() when a part of the sums has left the
+  // registers.
   template <class Between>
   __device__ __forceinline__ void store(Between between) {
     constexpr int at_once = sums_at_once / row_tiles, rounds = (max_tiles + at_once - 1) / at_once;
@@ -126,7 +127,7 @@ class TensorCores {
  private:
   static constexpr int block_depth = SliceSteps<Bfloat16>::depth, max_tiles = max_columns / 16,
                        row_tiles = tile_rows / 8;
-  // Blocks of k on their way; fewer where the compiler takes more registers.
+  // Blocks of k whose loads are in flight; fewer where the compiler uses more registers.
   static constexpr int stages = is_newer && max_columns > 48 ? 2 : 4;
 
   // Rows g, g + 8, g + 16 and g + 24 of a block of k; from: row g.
@@ -141,8 +142,8 @@ class TensorCores {
                  ? __ldcg(reinterpret_cast<const uint4*>(from + 8 * i * in_.stride))
                  : uint4{0, 0, 0, 0};
   }
-  // The same where the input is not rounded or not aligned. A loop through memory of this thread
-  // alone, since its code is long.
+  // The same where the input is not rounded or not aligned: a loop over shared memory of this
+  // thread, since unrolled code would be long.
   __device__ __forceinline__ void round(int block, uint4 (&x)[4]) const {
     const int k = block * block_depth + lane() % 4 * 8;
     uint4* const staged = reinterpret_cast<uint4*>(space_) + threadIdx.x;

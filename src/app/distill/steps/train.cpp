@@ -4,10 +4,10 @@
 #include "app/distill/steps/steps.h"
 #include "app/distill/student_training.h"
 #include "app/train/resumed_settings.h"
+#include "app/train/training_vocabularies.h"
 #include "config/fields.h"
 #include "config/period.h"
 #include "config/settings.h"
-#include "core/files/file.h"
 #include "core/number_text.h"
 #include "model/directory/model_directory.h"
 #include "train/stop_rules.h"
@@ -45,12 +45,6 @@ struct Continuation {
   bool is_over = false;                        ///< a stopping rule applies already
 };
 
-bool has_vocabularies(const ModelDirectory& model, const std::vector<std::string>& files) {
-  const VocabularyPair pair = model.load_vocabularies();
-  return !files.empty() && read_file(files.front()) == pair.source->bytes() &&
-         read_file(files.back()) == pair.target->bytes();
-}
-
 bool is_over(const TrainSpec& spec, const train::TrainingState& state) {
   if (spec.after.find('+') != std::string::npos) return false;  // relative to the checkpoint
   if (!state.is_validated()) return false;
@@ -69,7 +63,8 @@ Continuation continuation(const Distillation& all) {
   // The links are those of the step align, wherever the directory lies.
   std::erase_if(next.changes, [&](const train::ChangedSetting& change) {
     return change.name == "guided-alignment" || is_of_search(change.name) ||
-           (change.name == "vocabs" && has_vocabularies(model, spec.data.vocabs));
+           (change.name == "vocabs" &&
+            contain_vocabularies(spec.data.vocabs, model.load_vocabularies()));
   });
   next.is_over = is_over(spec.train, state);
   return next;

@@ -3,7 +3,7 @@
 #include "config/specs.h"
 #include "core/files/file.h"
 #include "model/directory/model_directory.h"
-#include "train/checkpoint_store.h"
+#include "train/checkpoints/checkpoint_store.h"
 
 #include <optional>
 #include <string>

@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "core/number_text.h"
+#include "core/shell_word.h"
 #include "tasks/unknown_labels.h"
 #include "text/utf8.h"
 #include "text/vocabulary/train_vocabulary.h"
@@ -84,6 +85,7 @@ void ClassificationTraining::read(TrainingSpec& spec, bool, std::vector<train::C
          data.vocabs.size() > 1 ? "vocabs" : "dim-vocabs",
          std::max(data.vocabs.size(), data.dim_vocabs.size()));
   texts_ = app::read(data.train_sets[0]);
+  identity_.current = hash_of(texts_);
   if (data.valid_sets.empty()) {
     hold_out(texts_.examples, development_.examples,
              held_out(data, std::ssize(texts_.examples), "texts", choices));
@@ -104,7 +106,7 @@ void ClassificationTraining::read(TrainingSpec& spec, bool, std::vector<train::C
          spec.is_given("labels") ? "labels:" : "the classifier was trained on labels of a",
          name_of(*labels), data.train_sets[0], texts_.has_pairs ? "pairs of texts" : "texts");
   labels = there;
-  hash_ = hash_of(texts_);
+  identity_.v0_2 = hash_of(texts_);
   development_hash_ = hash_of(development_);
   choose(spec, choices);
 }
@@ -118,7 +120,7 @@ std::string ClassificationTraining::batching_hash(const TrainingSpec& spec) cons
   const DataSpec& data = spec.data;
   return fmt::format(
       "{} {} texts; seed {}, max-length {}, mini-batch {}, mini-batch-words {}, maxi-batch {}",
-      hash_, texts_.examples.size(), data.seed, data.max_length, data.mini_batch,
+      identity_.current, texts_.examples.size(), data.seed, data.max_length, data.mini_batch,
       data.mini_batch_words, data.maxi_batch);
 }
 
@@ -127,9 +129,18 @@ VocabularyPair ClassificationTraining::make_vocabularies(const TrainingSpec& spe
   const DataSpec& data = spec.data;
   const std::vector<std::string> all = labels_of(texts_);
   const std::set<std::string> labels(all.begin(), all.end());
-  if (labels.size() < 2)
+  if (labels.size() < 2) {
+    const std::string& only = *labels.begin();
+    const auto& held = development_.examples;
+    if (data.valid_sets.empty() &&
+        std::any_of(held.begin(), held.end(), [&](const auto& each) { return each.label != only; }))
+      fail(ExitStatus::data,
+           "{}: all texts left for training have the label {}; give a development set with "
+           "valid-sets",
+           data.train_sets[0], only);
     fail(ExitStatus::data, "{}: all texts have the label {}; expected at least two labels",
-         data.train_sets[0], *labels.begin());
+         data.train_sets[0], only);
+  }
   std::shared_ptr<const Vocabulary> vocabulary;
   if (!data.vocabs.empty()) {
     vocabulary = std::make_shared<const Vocabulary>(Vocabulary::load(data.vocabs[0]));
@@ -205,7 +216,7 @@ nlohmann::ordered_json ClassificationTraining::record(const TrainingSpec& spec) 
 }
 
 std::string ClassificationTraining::next_step(const std::string& directory) const {
-  return fmt::format("classify with: nmt-classify {} < TEXT > LABELS", directory);
+  return fmt::format("classify with: nmt-classify {} < TEXT > LABELS", shell_word(directory));
 }
 
 }  // namespace nmt::app

@@ -17,11 +17,11 @@ class ClassificationTraining : public TrainingTask {
  public:
   std::vector<Default> defaults() const override;
   std::vector<std::string> idle_options() const override;
-  VocabsOption vocabs_option() const override { return VocabsOption::names_source; }
+  NamedVocabularies named_vocabularies() const override { return NamedVocabularies::source; }
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
   void try_model(const TrainingSpec& spec) const override;
-  TextIdentity text_identity() const override { return {hash_, hash_}; }
+  TextIdentity text_identity() const override { return identity_; }
   std::string batching_hash(const TrainingSpec& spec) const override;
   std::string development_hash() const override { return development_hash_; }
   VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;
@@ -40,7 +40,8 @@ class ClassificationTraining : public TrainingTask {
 
   LabeledTexts texts_, development_;
   std::int64_t bytes_ = 0;  // of texts_
-  std::string hash_, development_hash_;
+  TextIdentity identity_;   // that of 0.2.0 is without the held-out texts
+  std::string development_hash_;
   VocabularyPair vocabularies_;
   LabeledCorpus corpus_;
   std::optional<Classifier> classifier_;

@@ -5,6 +5,7 @@
 #include "core/hash/lines_hash.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
+#include "core/shell_word.h"
 #include "text/vocabulary/train_vocabulary.h"
 #include "text/vocabulary/word_vocabulary.h"
 #include "train/reporter.h"
@@ -159,6 +160,7 @@ void LanguageModelTraining::read_texts(TrainingSpec& spec, std::vector<train::Ch
 void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>& choices,
                                  train::Communicator& ranks) {
   require_one_text(spec.data, ranks.size());
+  PerplexityValidator::check(spec.train.valid_metrics);
   read_texts(spec, choices);
   if (spec.data.mini_batch == 0)
     fail(ExitStatus::usage, "mini-batch: a language model needs at least one stream");
@@ -223,7 +225,9 @@ void LanguageModelTraining::make(const TrainingSpec& spec, const VocabularyPair&
                 ? fmt::format(", without {} blank lines", grouped(stream_->blank_lines()))
                 : "");
   model_.emplace(spec.model, vocabulary.size(), device.context(), spec.train.seed, data.mini_batch);
-  validator_.emplace(spec.model, spec.train.valid_metrics, vocabulary, development_,
+  const std::string name =
+      spec.data.valid_sets.empty() ? "the held-out lines" : spec.data.valid_sets[0];
+  validator_.emplace(spec.model, spec.train.valid_metrics, vocabulary, development_, name,
                      device.compute(), stop);
 }
 
@@ -243,7 +247,7 @@ nlohmann::ordered_json LanguageModelTraining::record(const TrainingSpec& spec) {
 }
 
 std::string LanguageModelTraining::next_step(const std::string& directory) const {
-  return fmt::format("score with: nmt-score -m {} TEXT", directory);
+  return fmt::format("score with: nmt-score -m {} TEXT", shell_word(directory));
 }
 
 }  // namespace nmt::app

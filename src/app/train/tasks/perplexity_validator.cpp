@@ -10,28 +10,33 @@
 #include <utility>
 
 namespace nmt::app {
+
 PerplexityValidator::PerplexityValidator(const ModelSpec& model, std::vector<ValidMetric> metrics,
                                          const Vocabulary& vocabulary,
-                                         std::vector<std::string> lines, Compute& compute,
-                                         train::StopRequest stop)
+                                         std::vector<std::string> lines, const std::string& name,
+                                         Compute& compute, train::StopRequest stop)
     : model_(model),
       metrics_(std::move(metrics)),
       vocabulary_(vocabulary),
       lines_(std::move(lines)),
       compute_(compute),
       stop_(std::move(stop)) {
-  if (metrics_.empty())
+  check(metrics_);
+  if (std::all_of(lines_.begin(), lines_.end(),
+                  [this](const std::string& line) { return vocabulary_.encode(line).empty(); }))
+    fail(ExitStatus::data, "{}: no line has text", name);
+}
+
+void PerplexityValidator::check(const std::vector<ValidMetric>& metrics) {
+  if (metrics.empty())
     fail(ExitStatus::usage,
          "valid-metrics: none given, expected at least one of perplexity, cross-entropy");
-  for (const ValidMetric metric : metrics_)
+  for (const ValidMetric metric : metrics)
     if (metric != ValidMetric::perplexity && metric != ValidMetric::cross_entropy)
       fail(ExitStatus::usage,
            "valid-metrics: {} is no metric of a language model, expected perplexity or "
            "cross-entropy",
            name_of(metric));
-  if (std::all_of(lines_.begin(), lines_.end(),
-                  [this](const std::string& line) { return vocabulary_.encode(line).empty(); }))
-    fail(ExitStatus::data, "the development set has no line with text");
 }
 
 double PerplexityValidator::cross_entropy(const train::CopyWeights& weights,

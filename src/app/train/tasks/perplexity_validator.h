@@ -18,11 +18,13 @@ class PerplexityValidator : public train::Validator {
   /// The value of --parts with which nmt-score prints the same perplexity.
   static constexpr int validation_parts = 16;
 
-  /// All references must outlive the validator. Errors (usage): a metric other than perplexity and
-  /// cross-entropy; (data): no line with text.
+  /// All references must outlive the validator. `name` of the development set: for messages.
+  /// Errors: as check(); (data): no line with text.
   PerplexityValidator(const ModelSpec& model, std::vector<ValidMetric> metrics,
                       const Vocabulary& vocabulary, std::vector<std::string> lines,
-                      Compute& compute, train::StopRequest stop);
+                      const std::string& name, Compute& compute, train::StopRequest stop);
+  /// Error (usage): no metric, or one other than perplexity and cross-entropy.
+  static void check(const std::vector<ValidMetric>& metrics);
   /// Error (failed): the first metric is the perplexity, and it exceeds float64.
   train::ValidationResult validate(const train::CopyWeights& weights,
                                    const Progress& progress) override;

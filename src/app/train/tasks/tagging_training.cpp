@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "core/number_text.h"
+#include "core/shell_word.h"
 #include "tasks/unknown_labels.h"
 #include "text/vocabulary/word_vocabulary.h"
 
@@ -56,7 +57,8 @@ void TaggingTraining::drop_long_sentences(const DataSpec& data) {
     sentence.words.resize(limit);
     sentence.tags.resize(limit);
   }
-  if (!data.max_length_crop)
+  leaves_out_sentences_ = longer > 0 && !data.max_length_crop;
+  if (leaves_out_sentences_)
     std::erase_if(sentences_, [limit](const auto& s) { return s.words.size() > limit; });
   if (longer > 0)
     log::info("{} training sentences of more than {} words (max-length) are {}", grouped(longer),
@@ -82,12 +84,12 @@ void TaggingTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>&
     fail(ExitStatus::usage, "label-smoothing: {} has no meaning with crf; expected 0",
          spec.train.label_smoothing);
   sentences_ = app::read(data.train_sets[0], spec.model.tagging).sentences;
+  identity_.current = hash_of(sentences_);
   if (data.valid_sets.empty())
     hold_out(sentences_, development_,
              held_out(data, std::ssize(sentences_), "sentences", choices));
   else
     development_ = app::read(data.valid_sets[0], spec.model.tagging).sentences;
-  identity_.current = hash_of(sentences_);
   drop_long_sentences(data);
   identity_.v0_2 = hash_of(sentences_);
   for (const TaggedSentence& sentence : sentences_) words_ += std::ssize(sentence.words);
@@ -103,10 +105,13 @@ void TaggingTraining::try_model(const TrainingSpec& spec) const {
 
 std::string TaggingTraining::batching_hash(const TrainingSpec& spec) const {
   const DataSpec& data = spec.data;
+  const char* const limited = data.max_length_crop    ? " cropped to"
+                              : leaves_out_sentences_ ? " of at most"
+                                                      : "";
   return fmt::format(
       "{} {} sentences{}; seed {}, mini-batch {}, mini-batch-words {}, maxi-batch {}",
       identity_.current, sentences_.size(),
-      data.max_length_crop ? fmt::format(" cropped to {} words", data.max_length) : "", data.seed,
+      *limited ? fmt::format("{} {} words", limited, data.max_length) : "", data.seed,
       data.mini_batch, data.mini_batch_words, data.maxi_batch);
 }
 
@@ -117,9 +122,21 @@ VocabularyPair TaggingTraining::make_vocabularies(const TrainingSpec& spec, trai
     for (const std::string& word : sentence.words) ++counts[word];
     labels.insert(sentence.tags.begin(), sentence.tags.end());
   }
-  if (labels.size() < 2)
+  if (labels.size() < 2) {
+    const std::string& only = *labels.begin();
+    const auto has_other = [&](const TaggedSentence& sentence) {
+      return std::any_of(sentence.tags.begin(), sentence.tags.end(),
+                         [&](const std::string& tag) { return tag != only; });
+    };
+    if (spec.data.valid_sets.empty() &&
+        std::any_of(development_.begin(), development_.end(), has_other))
+      fail(ExitStatus::data,
+           "{}: all words left for training have the tag {}; give a development set with "
+           "valid-sets",
+           spec.data.train_sets[0], only);
     fail(ExitStatus::data, "{}: all words have the tag {}; expected at least two tags",
-         spec.data.train_sets[0], *labels.begin());
+         spec.data.train_sets[0], only);
+  }
   std::vector<std::pair<std::int64_t, std::string>> frequent;
   std::int64_t covered = 0;
   for (const auto& [word, count] : counts) {
@@ -183,7 +200,7 @@ nlohmann::ordered_json TaggingTraining::record(const TrainingSpec& spec) {
 }
 
 std::string TaggingTraining::next_step(const std::string& directory) const {
-  return fmt::format("tag with: nmt-tag -m {} < TEXT > TAGS", directory);
+  return fmt::format("tag with: nmt-tag -m {} < TEXT > TAGS", shell_word(directory));
 }
 
 }  // namespace nmt::app

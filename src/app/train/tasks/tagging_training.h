@@ -18,7 +18,6 @@ class TaggingTraining : public TrainingTask {
  public:
   std::vector<Default> defaults() const override;
   std::vector<std::string> idle_options() const override;
-  VocabsOption vocabs_option() const override { return VocabsOption::is_idle; }
   void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
             train::Communicator& ranks) override;
   void try_model(const TrainingSpec& spec) const override;
@@ -41,8 +40,10 @@ class TaggingTraining : public TrainingTask {
   void choose(TrainingSpec& spec, std::vector<train::Choice>& choices) const;
 
   std::vector<TaggedSentence> sentences_, development_;
-  std::int64_t words_ = 0;  // of sentences_
-  TextIdentity identity_;   // that of 0.2.0 is without the sentences that max-length leaves out
+  std::int64_t words_ = 0;             // of sentences_
+  bool leaves_out_sentences_ = false;  // longer ones than max-length
+  // That of 0.2.0 is without the sentences that are held out or that max-length leaves out.
+  TextIdentity identity_;
   std::string development_hash_;
   VocabularyPair vocabularies_;
   std::optional<WordForms> forms_;

@@ -2,6 +2,7 @@
 
 #include "app/train/training_device.h"
 #include "app/train/training_spec.h"
+#include "app/train/training_vocabularies.h"
 #include "data/text_identity.h"
 #include "model/directory/model_directory.h"
 #include "model/trainable.h"
@@ -23,7 +24,7 @@ namespace nmt::app {
 
 /// The part of nmt-train that depends on the task: it reads the text, completes the settings, and
 /// makes model, batches and validation. The members are called in their order here, but
-/// idle_options() after read(); docs/design/adding-a-task.md describes an example.
+/// idle_options() also after read(); docs/design/adding-a-task.md describes an example.
 class TrainingTask {
  public:
   virtual ~TrainingTask() = default;
@@ -34,11 +35,11 @@ class TrainingTask {
     std::vector<std::string> value;
   };
   virtual std::vector<Default> defaults() const { return {}; }
-  /// Options that determine nothing in this task; they are reported if they are given.
+  /// Options that determine nothing in this task; they are reported if they are given, and may
+  /// change when a training resumes.
   virtual std::vector<std::string> idle_options() const { return {}; }
-  /// The vocabularies of the model that --vocabs names: that of the source alone, or of both sides.
-  enum class VocabsOption { is_idle, names_source, names_both };
-  virtual VocabsOption vocabs_option() const { return VocabsOption::names_both; }
+  /// The vocabularies that --vocabs names, unless it is idle.
+  virtual NamedVocabularies named_vocabularies() const { return NamedVocabularies::both_sides; }
   /// Opens and checks the text, and replaces unset values in the spec; what was chosen is added to
   /// `choices`. `is_new`: no training is resumed. Errors: (usage) settings that the task does not
   /// support; (data) text without content.

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
+#include "core/shell_word.h"
 #include "data/pair_loader.h"
 #include "model/architecture.h"
 #include "text/noise.h"
@@ -103,10 +104,21 @@ void choose_alignment_head(TrainingSpec& spec, bool is_new, std::vector<train::C
   choices.push_back({"alignment-head", "1", "guided-alignment trains one head"});
 }
 
+// BpeDropout refuses such a vocabulary as well, but only once it has been trained.
+void require_pieces_for_dropout(const TrainingSpec& spec) {
+  const DataSpec& data = spec.data;
+  if (spec.noise.bpe_dropout > 0 && data.vocabs.empty() && data.vocab_type == VocabularyKind::words)
+    fail(ExitStatus::usage,
+         "bpe-dropout {}: needs a vocabulary of byte-pair encoding, but vocab-type is words; "
+         "bpe-dropout=0 trains without",
+         spec.noise.bpe_dropout);
+}
+
 }  // namespace
 
 void choose_settings(TrainingSpec& spec, bool is_new, const train::CorpusSize& size,
                      std::vector<train::Choice>& choices) {
+  require_pieces_for_dropout(spec);
   if (spec.is_guided()) choose_alignment_head(spec, is_new, choices);
   if (is_new && !spec.unit_given() && train::choose_unit(size, spec.model))
     choices.push_back({"unit", spec.model.dec_cell, grouped(size.pairs) + " training pairs"});
@@ -200,7 +212,7 @@ Json TranslationTraining::record(const TrainingSpec& spec) {
 }
 
 std::string TranslationTraining::next_step(const std::string& directory) const {
-  return fmt::format("translate with: nmt-translate -m {} < INPUT > OUTPUT", directory);
+  return fmt::format("translate with: nmt-translate -m {} < INPUT > OUTPUT", shell_word(directory));
 }
 
 }  // namespace nmt::app

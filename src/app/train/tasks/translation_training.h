@@ -13,7 +13,7 @@ namespace nmt::app {
 
 /// Replaces the settings of a translation model that are not set, by the size of its training text.
 /// `is_new` and `choices`: as TrainingTask::read. Errors (usage): settings that contradict guided
-/// alignment.
+/// alignment; BPE-dropout of words.
 void choose_settings(TrainingSpec& spec, bool is_new, const train::CorpusSize& size,
                      std::vector<train::Choice>& choices);
 
