@@ -471,7 +471,7 @@ class LanguageModelTest(unittest.TestCase):
                           run("nmt-score", "-m", self.dir / "nosuch", *given, status=2).stderr)
         invisible = self.dir / "invisible.txt"  # text without a token
         invisible.write_text("\u200b\n", encoding="utf-8")
-        self.assertIn("has no line with text",
+        self.assertIn("invisible.txt: no line has text",
                       run("nmt-train", self.text, "--model", self.dir / "bad",
                           "--valid-sets", invisible, *SMALL[:-2], status=3).stderr)
         self.assertIn("scores one",
