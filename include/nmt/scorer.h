@@ -27,7 +27,8 @@ struct ScorerOptions {
   std::string precision = "auto";              ///< as TranslatorOptions
   std::vector<double> weights = {};            ///< one per model of an ensemble; empty: equal
   std::string ensemble = "log-probabilities";  ///< averaged quantity, or "probabilities"
-  Settings settings = {};  ///< any other option of nmt-score that names no text file
+  /// Other options of nmt-score, but for those of text files, output and the command line.
+  Settings settings = {};
 };
 
 /// The score of a target given its source.

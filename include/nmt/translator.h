@@ -37,7 +37,8 @@ struct TranslatorOptions {
   std::string precision = "auto";  ///< "auto", "float32", "bfloat16", "int8" (CPU) or "tf32" (GPU)
   std::vector<double> weights = {};            ///< one per model of an ensemble; empty: equal
   std::string ensemble = "log-probabilities";  ///< averaged quantity, or "probabilities"
-  Settings settings = {};  ///< any other option of nmt-translate that names no text file
+  /// Other options of nmt-translate, but for those of text files and the command line.
+  Settings settings = {};
 };
 
 /// A link between a source and a target word (or subword), both counted from 0.

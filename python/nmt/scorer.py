@@ -16,7 +16,8 @@ class Scorer(BatchScoring):
     """Scores targets given their sources by forced decoding, as nmt-score does.
 
     model, device, device_index, compute_type, inter_threads, intra_threads: as Translator.
-    options: any other option of nmt-score that names no text file, with underscores.
+    options: other options of nmt-score with underscores. Exceptions are those of files and of the
+    output (n_best, summary, ...) and those of the command line (config, quiet, log_level, ...).
     """
 
     def __init__(self, model: Path | Sequence[Path], device: str = "cpu", *,
