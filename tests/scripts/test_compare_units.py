@@ -284,6 +284,14 @@ class CompareUnits(unittest.TestCase):
         self.run_it(*units, "--equal-time", "gru")
         self.assertEqual({name: row["updates"] for name, row in self.rows().items()},
                          {"gru": "20", "overlay": "31"})
+        # Their decoding speed; the training speeds, and so the updates, stay.
+        self.run_it(*units, "--equal-time", "gru", "--speed", "--rounds", 1,
+                    "--speed-sentences", 2)
+        self.assertEqual({name: (row["updates"], float(row["tokens_per_second"]))
+                          for name, row in self.rows().items()},
+                         {"gru": ("20", 100.0), "overlay": ("31", 157.0)})
+        self.assertTrue(all(float(row["ms_batch_64"]) > 0 for row in self.rows().values()))
+        (self.folder / "work/speed.json").write_text(json.dumps(speeds))
         self.assertIn("the time in which gru computes 20 updates",
                       (self.folder / "work/table.md").read_text(encoding="utf-8"))
         # The slower unit has more updates than it gets in the time of the faster one.

@@ -20,8 +20,9 @@ another --work. It compares the contents of the files, so --work and they can be
 
 With --equal-time UNIT all units train for the time in which UNIT computes --updates: the updates of
 each are scaled by its speed in an earlier --speed in --work, so that other load on the machine
-changes nothing. Trainings of --updates go on from there in a copy of their folder (cp -a compare
-compare-time), unless they have more updates than they get; so take the slowest for UNIT.
+changes nothing. With --speed beside it, the decoding speed of these models is measured and the
+training speeds stay. Trainings of --updates go on from there in a copy of their folder (cp -a
+compare compare-time), unless they have more updates than they get; so take the slowest for UNIT.
 
 Trainings end by --updates, --minutes or --until-converged alone: limits of --config (after,
 max-minutes) do not count, nor does its early-stopping with --updates. With --until-converged each

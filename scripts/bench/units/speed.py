@@ -67,7 +67,8 @@ def train_speed(args, unit):
 
 def measure(args, units):
     """Measures all units in alternation over several rounds, so that other load affects all
-    equally; the table has the medians."""
+    equally; the table has the medians. With --equal-time the training speeds are those that decided
+    the updates."""
     source = args.work / "speed.source"
     lines = pathlib.Path(args.tests[0][0]).read_bytes().split(b"\n")[: args.speed_sentences]
     lines = [line for line in lines if line]
@@ -80,7 +81,8 @@ def measure(args, units):
             if "why" in mine:
                 continue
             try:
-                mine["tokens"].append(train_speed(args, unit))
+                mine["tokens"].append(args.speeds[unit.name] if args.equal_time
+                                      else train_speed(args, unit))
                 model = args.work / unit.folder / f"seed-{args.seeds[0]}" / "model"
                 if (model / "latest").exists():
                     for key, batch in (("ms_1", 1), ("ms_batch", 64)):
