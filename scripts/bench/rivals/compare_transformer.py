@@ -7,12 +7,13 @@ The Transformer: 4+4 layers of width 128, feed-forward 256, 4 heads, pre-norm, d
 smoothing 0.1, one embedding matrix (2.4 million weights with 8,000 joint pieces); Adam (0.9, 0.98),
 inverse square root schedule, average of the weights as of Marian's --exponential-smoothing. First
 each pair of --learn-rates and --batches trains for --tune-minutes; the one with the lowest
-cross-entropy on the development text trains for --minutes. CTranslate2 translates with beam 4 in
-float32 and int8.
+cross-entropy on the development text trains for --minutes (again, unless both are equal).
+CTranslate2 translates with beam 4 in float32 and int8.
 
 This project: nmt-train with each --config for the same minutes; nmt-translate in float32
 and, converted by nmt-convert, in int8. Both sides use --threads threads in all. Minutes are
-wall time, so nothing else should run. Lines of progress go to stderr, the table to stdout.
+wall time, so nothing else should run; those of the Transformer with one thread are CPU time.
+Lines of progress go to stderr, the table to stdout.
 Trainings that are finished in --work with the same settings and text are not repeated; all
 translations are, so that speeds are of one run. --picture draws BLEU against sentences per
 second in batches, which needs matplotlib.
@@ -89,7 +90,7 @@ def options():
         arguments.read_pair(*pair)
     arguments.need_programs(programs(), "nmt-train", "nmt-translate", "nmt-convert",
                             "nmt-bleu", "nmt-info")
-    args.decoder_layers = args.layers
+    args.decoder_layers, args.device = args.layers, "cpu"
     return args
 
 

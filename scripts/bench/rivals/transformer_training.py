@@ -4,9 +4,9 @@ import itertools
 import json
 import random
 import sys
-import time
 
 from common import inputs
+from common.system import Clock
 
 BOS, EOS, UNK = 1, 2, 3
 
@@ -109,18 +109,20 @@ def evaluate(model, corpus):
 
 
 def train(args, vocabulary, corpus, development, rate, words, minutes):
-    """Returns the averaged model, its development cross-entropy and target tokens per second."""
+    """Returns the averaged model, its development cross-entropy, target tokens per second and the
+    number of updates."""
     import torch
     from transformer import Transformer
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
-    start = time.perf_counter()
+    clock = Clock(args)
+    start = clock()
     model = Transformer(vocabulary.get_piece_size(), args)
     average = copy.deepcopy(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.98),
                                  eps=1e-9, fused=True)
     update = seen = 0
-    while time.perf_counter() - start < 60 * minutes:
+    while clock() - start < 60 * minutes:
         for batch in corpus.batches(words, rng):
             update += 1
             for group in optimizer.param_groups:
@@ -138,10 +140,10 @@ def train(args, vocabulary, corpus, development, rate, words, minutes):
             seen += tokens
             if update % 500 == 0:
                 log(f"  update {update}, loss {float(loss) / tokens:.3f}, "
-                    f"{seen / (time.perf_counter() - start):,.0f} target tokens/s")
-            if time.perf_counter() - start >= 60 * minutes:
+                    f"{seen / (clock() - start):,.0f} target tokens/s")
+            if clock() - start >= 60 * minutes:
                 break
-    seconds = time.perf_counter() - start
+    seconds = clock() - start
     return average, evaluate(average, development), seen / seconds, update
 
 
@@ -179,22 +181,29 @@ def trained_transformer(args, vocabulary):
     torch.set_num_threads(args.threads)
     corpus = Corpus(vocabulary, args.data / "train.en", args.data / "train.de")
     development = Corpus(vocabulary, args.data / "val.en", args.data / "val.de")
-    tried = []
     grid = list(itertools.product(args.learn_rates, args.batches))
+    best, tried = None, []
     for rate, words in grid if len(grid) > 1 else []:
-        _, entropy, speed, _ = train(args, vocabulary, corpus, development, rate, words,
-                                     args.tune_minutes)
-        tried.append((entropy, rate, words))
-        log(f"learning rate {rate}, {words} tokens: cross-entropy {entropy:.3f} after "
-            f"{args.tune_minutes} minutes, {speed:,.0f} target tokens/s")
-    rate, words = min(tried)[1:] if tried else grid[0]
-    model, entropy, speed, updates = train(args, vocabulary, corpus, development, rate, words,
-                                           args.minutes)
+        trained = train(args, vocabulary, corpus, development, rate, words, args.tune_minutes)
+        _, entropy, speed, updates = trained
+        tried.append({"rate": rate, "words": words, "entropy": entropy, "speed": speed,
+                      "updates": updates})
+        log(f"learning rate {rate:g}, {words} tokens: cross-entropy {entropy:.3f} after "
+            f"{args.tune_minutes:g} minutes, {updates:,} updates, {speed:,.0f} target tokens/s")
+        if best is None or entropy < best[2][1]:
+            best = rate, words, trained
+    rate, words = best[:2] if best else grid[0]
+    if best and args.tune_minutes == args.minutes:
+        model, entropy, speed, updates = best[2]
+    else:
+        model, entropy, speed, updates = train(args, vocabulary, corpus, development, rate, words,
+                                               args.minutes)
     from transformer import to_ctranslate2
     pieces = [vocabulary.id_to_piece(i) for i in range(vocabulary.get_piece_size())]
     to_ctranslate2(model, pieces, converted)
     check_conversion(args, model, vocabulary, converted)
     result = {"settings": wanted, "rate": rate, "words": words, "entropy": entropy, "speed": speed,
-              "updates": updates, "parameters": sum(p.numel() for p in model.parameters())}
+              "updates": updates, "parameters": sum(p.numel() for p in model.parameters()),
+              "tried": tried}
     record.write_text(json.dumps(result) + "\n")
     return result
