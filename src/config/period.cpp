@@ -8,11 +8,11 @@
 namespace nmt {
 namespace {
 
-// Multiples of the period in the progress. Rounding may leave the quotient of fractions of an epoch
-// just below a whole number: 0.3 / 0.1 < 3.
-double multiples(const Period& period, const Progress& progress) {
+// How often the progress contains the period. Rounding may leave the quotient of fractions of an
+// epoch just below a whole number (0.3 / 0.1 < 3), so it is a little larger here.
+double quotient(const Period& period, const Progress& progress) {
   constexpr double tolerance = 1e-12;
-  return std::floor(period.measure(progress) / period.count * (1 + tolerance));
+  return period.measure(progress) / period.count * (1 + tolerance);
 }
 
 }  // namespace
@@ -85,11 +85,11 @@ std::vector<Period> parse_periods(std::string_view text, std::string_view option
 }
 
 bool is_due(const Period& period, const Progress& before, const Progress& after) {
-  return period && multiples(period, after) > multiples(period, before);
+  return period && std::floor(quotient(period, after)) > std::floor(quotient(period, before));
 }
 
 bool is_reached(const Period& period, const Progress& progress) {
-  return period && period.measure(progress) >= period.count;
+  return period && quotient(period, progress) >= 1;
 }
 
 }  // namespace nmt

@@ -43,7 +43,7 @@ std::vector<Period> parse_periods(std::string_view text, std::string_view option
 /// Whether a multiple of the period lies in (before, after], up to rounding, so that it is time to
 /// display, validate or save.
 bool is_due(const Period& period, const Progress& before, const Progress& after);
-/// Whether the progress has reached the period.
+/// Whether the progress has reached the period, up to rounding.
 bool is_reached(const Period& period, const Progress& progress);
 
 }  // namespace nmt

@@ -16,3 +16,7 @@ add_test(NAME cuda.faults COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/dev/
          --list)
 add_test(NAME cuda.rules COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tree/check_kernels.py
          ${CMAKE_SOURCE_DIR})
+# The toolkits that the build accepts.
+add_test(NAME cuda.versions
+         COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tree/check_cuda_versions.py
+                 ${CMAKE_SOURCE_DIR} ${CMAKE_COMMAND})

@@ -3,6 +3,7 @@
 #include "tensor/nccl.h"
 
 #include "core/error.h"
+#include "tests/standins/deadline.h"
 #include "tests/standins/hooks.h"
 #include "tests/support/cuda_fixture.h"
 
@@ -50,6 +51,7 @@ class Collectives : public NeedsCuda {
   void with_other(Work&& work) {
     other = fork();
     if (other != 0) return;
+    const Deadline limit(30);
     bool fine = false;
     try {
       fine = work();
@@ -64,6 +66,9 @@ class Collectives : public NeedsCuda {
   }
   Nccl::Id id{};
   pid_t other = 0;
+
+ private:
+  const Deadline limit_{60};  // a host that waits for a lost rank would not return
 };
 
 bool sum_and_broadcast(const Nccl::Id& id, int number) {

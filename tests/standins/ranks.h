@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "running.h"
+#include "tests/standins/deadline.h"
 #include "train/parallel/communicator.h"
 
 #include <atomic>
@@ -115,12 +116,14 @@ class HostRank : public train::Communicator {
   int number_ = 0;
 };
 
-/// Runs work(rank) in a process per rank; true where all have returned. Errors go to stderr.
+/// Runs work(rank) in a process per rank; true where all have returned. Errors go to stderr. A
+/// process that waits for ever exits after 300 s.
 inline bool in_processes(int size, const std::function<void(int)>& work) {
   std::vector<pid_t> processes;
   for (int rank = 0; rank < size; ++rank) {
     const pid_t process = ::fork();
     if (process == 0) {
+      const Deadline limit(300);
       int status = 1;
       try {
         work(rank);

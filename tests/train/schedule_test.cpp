@@ -78,6 +78,16 @@ TEST(Period, DueWhenAMultipleIsCrossed) {
   EXPECT_FALSE(is_due(epoch, {8, 1.0, 0}, {9, 1.01, 0}));
   EXPECT_FALSE(is_due(Period{}, {0, 0, 0}, {1, 0, 0}));
   EXPECT_TRUE(is_reached(epoch, {8, 1.0, 0}));
+  EXPECT_FALSE(is_reached(epoch, {7, 0.99, 0}));
+}
+
+// 0.1 + 0.2 rounds to more than 0.3.
+TEST(Period, ASumOfFractionsIsReached) {
+  const std::string text = absolute_periods("+0.1e", {.updates = 20, .epochs = 0.2}, "after");
+  const Period end = parse_period(text, "after");
+  EXPECT_GT(end.count, 0.3);
+  EXPECT_FALSE(is_reached(end, {29, 0.29, 0}));
+  EXPECT_TRUE(is_reached(end, {30, 0.3, 0}));
 }
 
 // 0.3 / 0.1 and 0.7 / 0.1 round to less than 3 and 7.

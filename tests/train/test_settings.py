@@ -74,6 +74,7 @@ class SettingsTest(TrainingCase):
         """Of the optimizer, of the schedule and of metrics; training a vocabulary takes minutes."""
         lm = [self.en, "--task", "language-model", "--vocab-type", "words", "--bptt", "8"]
         translation = [self.en, self.de, *SMALL[:SMALL.index("--exponential-smoothing")]]
+        (self.dir / "none.yml").write_text("valid-metrics: []\n", encoding="utf-8")
         for task, more, said in (
                 (translation, ["--optimizer-params", "2"], "optimizer-params: beta1 is 2"),
                 (translation, ["--learn-rate", "0.1", "--lr-floor", "1"], "lr-floor: 1 is not in"),
@@ -85,6 +86,8 @@ class SettingsTest(TrainingCase):
                 (translation, ["--vocab-type", "words", "--bpe-dropout", "0.1"],
                  "bpe-dropout 0.1: needs a vocabulary of byte-pair encoding, but vocab-type is "
                  "words; bpe-dropout=0 trains without"),
+                (translation, ["--config", self.dir / "none.yml"],
+                 "valid-metrics: none given, expected at least one of bleu, chrf, cross-entropy"),
                 (lm, ["--valid-metrics", "bleu"], "bleu is no metric of a language model"),
                 (lm, ["--optimizer-params", "2"], "optimizer-params: beta1 is 2")):
             with self.subTest(more=more):

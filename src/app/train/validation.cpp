@@ -96,6 +96,13 @@ struct TranslationValidator::Copy {
   std::optional<Workers> workers;
 };
 
+void TranslationValidator::check(const std::vector<ValidMetric>& metrics) {
+  if (metrics.empty())
+    fail(ExitStatus::usage,
+         "valid-metrics: none given, expected at least one of bleu, chrf, cross-entropy, "
+         "perplexity");
+}
+
 TranslationValidator::TranslationValidator(const ModelSpec& model,
                                            const std::vector<ValidMetric>& metrics,
                                            std::int64_t max_sentences, const SearchSpec& search,
@@ -108,10 +115,7 @@ TranslationValidator::TranslationValidator(const ModelSpec& model,
       target_(target),
       set_(std::move(set)),
       compute_(compute) {
-  if (metrics_.empty())
-    fail(ExitStatus::usage,
-         "valid-metrics: none given, expected at least one of bleu, chrf, cross-entropy, "
-         "perplexity");
+  check(metrics_);
   if (max_sentences < 0)
     fail(ExitStatus::usage, "valid-max-sentences: {} is below 0", max_sentences);
   NMT_CHECK(set_.sources.size() == set_.references.size(),

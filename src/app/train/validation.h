@@ -44,6 +44,9 @@ class TranslationValidator : public train::Validator {
                        Compute& compute);
   ~TranslationValidator() override;
 
+  /// Error (usage): no metric.
+  static void check(const std::vector<ValidMetric>& metrics);
+
   train::ValidationResult validate(const train::CopyWeights& weights,
                                    const Progress& progress) override;
   void dry_run(const train::CopyWeights& weights) override;

@@ -5,6 +5,7 @@
 
 #include "dry/dry_run.h"
 #include "kernels/recurrent/matrix_state.h"
+#include "kernels/recurrent/persistent.h"
 #include "tensor/cuda_device.h"
 
 #include <string>
@@ -100,6 +101,43 @@ TEST(DryRecurrences, PersistentOnesAreOneLaunch) {
     EXPECT_EQ(one.forward, 1);
     EXPECT_EQ(one.backward, 1);
   }
+}
+
+// docs/design/cuda-recurrences.md: the weights of all units of width 1,024 fit into the shared
+// memory of an H100, and of an H200, which has as many multiprocessors with as much of it.
+TEST(DryRecurrences, AllOfWidth1024CanBePersistent) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "accesses are not counted under AddressSanitizer";
+#endif
+  int units = 0;
+  for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+    const emulator::DryRun run;
+    CudaDevice device(0, precision);
+    kernels::CellShape cell;
+    cell.width = 1024;
+    for (const kernels::Unit& unit : kernels::units()) {
+      cell.unit = &unit;
+      if (!unit.has_recurrent_product()) {
+        EXPECT_NE(kernels::why_not_persistent(device.handle(), cell, 128, false), "") << unit.name;
+        continue;
+      }
+      ++units;
+      for (const auto& [groups, rearrange] :
+           {std::tuple{1, false}, {2, false}, {2, true}, {4, false}, {4, true}})
+        for (const bool normalizes : {false, true})
+          for (const bool backward : {false, true}) {
+            cell.groups = groups;
+            cell.rearrange = rearrange;
+            cell.normalizes = normalizes;
+            EXPECT_EQ(kernels::why_not_persistent(device.handle(), cell, 128, backward), "")
+                << unit.name << ' ' << unit.variant << ": "
+                << (precision == Precision::bfloat16 ? "bfloat16" : "float32") << " groups "
+                << groups << " rearrange " << rearrange << " normalizes " << normalizes
+                << " backward " << backward;
+          }
+    }
+  }
+  EXPECT_GT(units, 0);
 }
 
 // The table's bounds for float32 are 2.5e8 and 2.0e8 multiply-adds of a step.

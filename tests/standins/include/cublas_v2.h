@@ -5,7 +5,9 @@
 
 #include <cuda_runtime.h>
 
+#ifndef CUBLAS_VER_MAJOR
 #define CUBLAS_VER_MAJOR 13
+#endif
 
 enum cublasStatus_t {
   CUBLAS_STATUS_SUCCESS = 0,

@@ -323,9 +323,16 @@ void recurrences(Bench& bench) {
       add_long_rows(bench, *device, unit, is_first_linear);
       is_first_linear = false;
     }
-    // A few long sentences: threads share the channels.
-    if (!device && !kernels::units()[unit].has_recurrent_product() && !bench.options().quick)
+    if (!device && !kernels::units()[unit].has_recurrent_product() && !bench.options().quick) {
+      // A few long sentences: threads share the channels. The first linear unit has other lengths,
+      // too.
       add_rows(bench, unit, {2048, 1, size.width}, "");
+      if (is_linear(unit) && is_first_linear) {
+        add_rows(bench, unit, {512, 1, size.width}, "");
+        add_rows(bench, unit, {8192, 1, size.width}, "");
+        is_first_linear = false;
+      }
+    }
     if (!device || !kernels::units()[unit].has_recurrent_product()) continue;
     // Both paths of matrix units, and a width for which the persistent one is predicted to be the
     // faster one (cuda/kernels/recurrent/persistent/table.h).

@@ -136,6 +136,7 @@ void choose_settings(TrainingSpec& spec, bool is_new, const train::CorpusSize& s
 
 void TranslationTraining::read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
                                train::Communicator& ranks) {
+  TranslationValidator::check(spec.train.valid_metrics);
   text_ = open_training_text(spec.data, spec.model.context_sentences, choices, ranks);
   choose_settings(spec, is_new, text_.size(), choices);
   if (spec.is_guided())
