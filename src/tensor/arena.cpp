@@ -42,7 +42,7 @@ bool is_free(const Block* block) {
 Arena::Arena(std::size_t growth, std::unique_ptr<MemorySource> source)
     : source_(source ? std::move(source) : std::make_unique<Heap>()),
       guard_(source_->guard()),
-      growth_(dynamic_cast<Heap*>(source_.get()) ? std::max(growth, huge_page) : growth) {}
+      growth_(growth) {}
 
 Arena::~Arena() {
   trim();
@@ -111,6 +111,23 @@ char* Arena::allocate_chunk(std::size_t bytes) {
   }
 }
 
+Block* Arena::add_chunk(char* data, std::size_t bytes) noexcept {
+  Block* const block = new_block();
+  block->data = data;
+  block->size = bytes;
+  ++statistics_.system_allocations;
+  statistics_.reserved += bytes;
+  if (guard_.gap > 0) guard_.forbid(data, bytes);
+  return block;
+}
+
+void Arena::reserve(std::size_t bytes) {
+  const std::size_t size = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+  make_headers();
+  if (find_free(size)) return;
+  if (char* const data = allocate_chunk(size)) insert_free(add_chunk(data, size));
+}
+
 Block* Arena::allocate(std::size_t bytes) {
   const std::size_t size =
       std::max(alignment, (bytes + alignment - 1) / alignment * alignment) + guard_.gap;
@@ -127,12 +144,7 @@ Block* Arena::allocate(std::size_t bytes) {
       data = source_->allocate(chunk);
     }
     if (!data) source_->refuse(size);
-    block = new_block();
-    block->data = data;
-    block->size = chunk;
-    ++statistics_.system_allocations;
-    statistics_.reserved += chunk;
-    if (guard_.gap > 0) guard_.forbid(data, chunk);
+    block = add_chunk(data, chunk);
   }
   if (block->size - size >= alignment) {
     Block* rest = new_block();

@@ -51,9 +51,8 @@ class Arena {
     std::size_t peak = 0;                 ///< maximum of in_use
   };
 
-  /// Chunks are at least `growth` bytes. `source` defaults to the heap, where they are at least a
-  /// huge page.
-  explicit Arena(std::size_t growth = std::size_t{1} << 20,
+  /// Chunks are at least `growth` bytes, by default a huge page. `source` defaults to the heap.
+  explicit Arena(std::size_t growth = std::size_t{2} << 20,
                  std::unique_ptr<MemorySource> source = nullptr);
   ~Arena();
   Arena(const Arena&) = delete;
@@ -66,6 +65,9 @@ class Arena {
   /// Until let_go(), released blocks are not reused: work on another stream may still read them.
   void hold() { holding_ = true; }
   void let_go() noexcept;
+  /// Allocates a chunk of just this size, unless a free block has as many bytes; nothing if the
+  /// system has no memory.
+  void reserve(std::size_t bytes);
   /// Frees chunks without live blocks.
   void trim();
   const Statistics& statistics() const { return statistics_; }
@@ -82,6 +84,7 @@ class Arena {
   void make_headers();
   Block* new_block() noexcept;
   char* allocate_chunk(std::size_t bytes);
+  Block* add_chunk(char* data, std::size_t bytes) noexcept;
   void recycle(Block* block) noexcept;
   void free(Block* block) noexcept;
 

@@ -26,7 +26,7 @@ struct Backend {
   /// Padded source tokens that pass through the encoder at a time in inference.
   std::int64_t encoder_rows = 256;
   /// Hypotheses that pass through the decoder at a time.
-  std::int64_t decoder_rows = 128;
+  std::int64_t decoder_rows = 96;
   /// Floats of logits computed at a time in decoding; 0: a share of the output table's size.
   std::int64_t logits_block = 0;
 };

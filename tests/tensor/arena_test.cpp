@@ -114,6 +114,30 @@ TEST(Arena, ARepeatedPatternAsksTheSystemForNothing) {
   EXPECT_EQ(arena.statistics().system_allocations, before);
 }
 
+#ifndef NMT_GUARDED  // gaps between blocks need room
+TEST(Arena, ReservesOneChunkOfJustItsSize) {
+  Arena arena(1 << 16, small_chunks());
+  arena.reserve(300000);  // a multiple of 64 is 300032
+  EXPECT_EQ(arena.statistics().system_allocations, 1);
+  EXPECT_EQ(arena.statistics().reserved, 300032u);
+  arena.reserve(200000);  // the free block has as many bytes
+  Block* const first = arena.allocate(200000);
+  Block* const second = arena.allocate(100000);
+  EXPECT_EQ(arena.statistics().system_allocations, 1);
+  EXPECT_EQ(arena.statistics().reserved, 300032u);
+  Block* const third = arena.allocate(64);
+  EXPECT_EQ(arena.statistics().system_allocations, 2);
+  for (Block* block : {first, second, third}) arena.release(block);
+}
+
+TEST(Arena, ReservesNothingWithoutMemory) {
+  Arena arena(1 << 12, std::make_unique<Limited>(100000));
+  arena.reserve(200000);
+  EXPECT_EQ(arena.statistics().system_allocations, 0);
+  EXPECT_EQ(arena.statistics().reserved, 0u);
+}
+#endif
+
 #ifdef NMT_GUARDED
 TEST(Arena, NothingBesideATensorIsAccessible) {
   const auto write = [](std::int64_t n, std::int64_t at) {

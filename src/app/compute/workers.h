@@ -33,7 +33,7 @@ class Workers {
   struct Resources {
     explicit Resources(int threads) : pool(threads) {}
     ThreadPool pool;
-    Arena arena;
+    Arena arena{std::size_t{1} << 20};  // values only: smaller chunks have smaller gaps
     std::shared_ptr<StepScorer> scorer;
   };
   struct Group {

@@ -20,6 +20,17 @@ std::string some(const std::vector<std::string>& names) {
                      names.size() - most);
 }
 
+// One chunk of the arena for all weights in float32; chunks of a few matrices each have gaps.
+void reserve_weights(const Context& context, const ParameterSet& parameters) {
+  constexpr std::size_t alignment = 64;
+  if (!context.backend->host_memory || context.weights != Dtype::f32) return;
+  std::size_t bytes = 0;
+  for (const Parameter& p : parameters.all())
+    bytes += (static_cast<std::size_t>(p.shape.elements()) * sizeof(float) + alignment - 1) /
+             alignment * alignment;
+  context.arena->reserve(bytes);
+}
+
 }  // namespace
 
 void check_weights(const safetensors::File& file, Dtype weights, const ParameterSet& parameters) {
@@ -46,6 +57,7 @@ void check_weights(const safetensors::File& file, Dtype weights, const Parameter
 
 void load_frozen(const safetensors::File& file, Dtype weights, Model& model) {
   check_weights(file, weights, model.parameters());
+  reserve_weights(model.context(), model.parameters());
   model.freeze([&](Parameter& p) { fetch_stored(file, weights, model.context(), p); });
 }
 

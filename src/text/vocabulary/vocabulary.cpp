@@ -49,7 +49,6 @@ std::size_t previous_character(std::string_view text, std::size_t at) {
 struct Vocabulary::Impl {
   sentencepiece::SentencePieceProcessor processor;
   std::string bytes;
-  std::vector<std::string> pieces;
   bool whole_words = false;
   std::unordered_map<std::string, std::int32_t> words;  ///< of whole words
 
@@ -78,7 +77,7 @@ struct Vocabulary::Impl {
   /// Whether a character and all its marks are unknown.
   bool is_unknown(std::string_view character) const {
     const std::vector<int> ids = encode(character);
-    const bool added_space = !ids.empty() && pieces[static_cast<std::size_t>(ids[0])] == kSpace;
+    const bool added_space = !ids.empty() && processor.IdToPiece(ids[0]) == kSpace;
     return ids.size() > added_space &&
            std::all_of(ids.begin() + added_space, ids.end(),
                        [&](int id) { return id == processor.unk_id(); });
@@ -137,18 +136,15 @@ Vocabulary Vocabulary::from_bytes(std::string_view bytes, const std::string& nam
          "vocabulary {}: the ids of <unk>, <s>, </s> are {}, {}, {}; expected 0, 1, 2", name,
          processor.unk_id(), processor.bos_id(), processor.eos_id());
   }
-  impl.pieces.reserve(static_cast<std::size_t>(processor.GetPieceSize()));
-  for (int id = 0; id < processor.GetPieceSize(); ++id)
-    impl.pieces.push_back(processor.IdToPiece(id));
   if (impl.whole_words)
-    for (std::size_t id = 3; id < impl.pieces.size(); ++id)
-      if (impl.pieces[id].starts_with(kSpace))
-        impl.words.emplace(impl.pieces[id].substr(kSpace.size()), static_cast<std::int32_t>(id));
+    for (int id = 3; id < processor.GetPieceSize(); ++id)
+      if (const std::string& piece = processor.IdToPiece(id); piece.starts_with(kSpace))
+        impl.words.emplace(piece.substr(kSpace.size()), id);
   return vocabulary;
 }
 
 int Vocabulary::size() const {
-  return static_cast<int>(impl_->pieces.size());
+  return impl_->processor.GetPieceSize();
 }
 
 // SentencePiece takes quadratic time in the length of a run of unknown characters: more than a
@@ -177,7 +173,7 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view line) const {
     const std::vector<int> some = impl_->encode(line.substr(begin, end - begin));
     // SentencePiece prepends a space to every text; the rest of a run has none.
     const bool added_space =
-        begin > 0 && !some.empty() && impl_->pieces[static_cast<std::size_t>(some[0])] == kSpace;
+        begin > 0 && !some.empty() && impl_->processor.IdToPiece(some[0]) == kSpace;
     ids.insert(ids.end(), some.begin() + added_space, some.end());
     begin = end;
   };
@@ -205,12 +201,12 @@ std::string Vocabulary::decode(std::span<const std::int32_t> ids) const {
 
 std::string Vocabulary::piece(std::int32_t id) const {
   NMT_CHECK(id >= 0 && id < size(), "vocabulary: id {} is outside 0..{}", id, size() - 1);
-  return impl_->pieces[static_cast<std::size_t>(id)];
+  return impl_->processor.IdToPiece(id);
 }
 
 bool Vocabulary::starts_word(std::int32_t id) const {
   NMT_CHECK(id >= 0 && id < size(), "vocabulary: id {} is outside 0..{}", id, size() - 1);
-  return impl_->pieces[static_cast<std::size_t>(id)].starts_with(kSpace);
+  return impl_->processor.IdToPiece(id).starts_with(kSpace);
 }
 
 // Standard output, which "" and "-" are for AtomicFile, is that of the program.

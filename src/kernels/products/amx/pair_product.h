@@ -211,7 +211,9 @@ void tiled_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std:
   static_assert(panel_width == 32);
   float* const a_copy = thread_scratch<CopiesOfA>(copied_rows * tiled_stride<parts>);
   static_assert(sizeof(Pair) == sizeof(float));
-  Pair* const b_block = reinterpret_cast<Pair*>(thread_scratch<BlockOfB>(tiled_block_pairs));
+  // A packed B is read where it is.
+  Pair* const b_block =
+      p.packed ? nullptr : reinterpret_cast<Pair*>(thread_scratch<BlockOfB>(tiled_block_pairs));
   const RowTiles tiles(m_end - m_begin);
   const std::int64_t height = tiled_height(p.k);
   const TiledBlocks<parts> blocks(height, n_end - n_begin, p.transpose_a);

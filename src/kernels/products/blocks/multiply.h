@@ -270,7 +270,9 @@ void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, s
   const RowSplit split{{m_begin, m_end}};
   if constexpr (std::is_same_v<B, float>)
     if (takes_panels(p, m_end - m_begin)) return multiply_by_panels(p, split, {n_begin, n_end});
-  float* const b_block = thread_scratch<BlockOfB>(block_floats);
+  // A packed B is read where it is.
+  float* const b_block =
+      p.packed || p.packed_bf16 ? nullptr : thread_scratch<BlockOfB>(block_floats);
   const std::int64_t height = column_elements<B>(p.k);
   const std::int64_t stretches = (height + stretch - 1) / stretch;
   const std::int64_t depth_step = (height + stretches - 1) / stretches;
