@@ -245,7 +245,7 @@ PERSISTENT = [
          "if (a_.next_rounded) assign(*channel.of(a_.next_rounded, 0, a_.width), state[0]);",
          "the rounded states of all steps go to the first", "persistent_bfloat16"),
         ("persistent_forward.late_rounded",
-         "assign(*read_by_products(a_.late_value_rounded, channel, record(i)), value);", ";",
+         "assign(*read_by_products(a_.late_value_rounded, channel, record(i)), value);", "{}",
          "rounded late values are not written", "persistent_bfloat16")),
     *faults_of(
         "recurrent/persistent/backward.cu",
@@ -338,9 +338,9 @@ PERSISTENT = [
          "a sum over slices has the last one of each lane", "persistent_slices")),
     *faults_of(
         "recurrent/persistent/persistent.h",
-        ("persistent.padding", "if (n >= l.columns || c >= slice.channels) return nullptr;",
-         "if (n >= l.columns) return nullptr;",
-         "a slice has weights of channels that it does not have", "persistent_units"),
+        ("persistent.row", "* plan.group_width + in_group + c) * l.depth;",
+         "* plan.group_width + c) * l.depth;", "all slices have the weights of the first",
+         "persistent_units"),
         ("persistent.piece", "if (from && k + e < l.depth) piece.value[e] = from[k + e];",
          "if (from) piece.value[e] = from[k + e];",
          "weights past the depth are those of another column", "persistent_units")),
