@@ -1,6 +1,6 @@
 // step_counts: kernel launches and memory traffic of one training step on a GPU, or of eight steps
-// of a beam search, counted on the emulator (tests/emulator/dry/dry_run.h). Default: the training
-// step of docs/design/cuda-training-step.md.
+// of a beam search, or the device memory of a beam search, counted on the emulator
+// (tests/emulator/dry/dry_run.h). Default: the training step of docs/design/cuda-training-step.md.
 
 #include "app/program.h"
 #include "config/precision.h"
@@ -11,6 +11,8 @@
 #include "model/decoding/model_scorer.h"
 #include "model/model.h"
 #include "search/beam/beam_search.h"
+#include "search/beam/device_search.h"
+#include "search/beam/top_k.h"
 #include "tensor/context.h"
 #include "tensor/copy.h"
 #include "tensor/cuda_device.h"
@@ -33,8 +35,8 @@ struct StepSpec {
   int vocabulary = 32000, sentences = 128, steps = 32, layers = 6, width = 1024, beam = 0;
   Precision precision = Precision::bfloat16;
   int max_launches = 0;
-  double max_gigabytes = 0;
-  bool totals = false;
+  double max_gigabytes = 0, max_memory = 0;
+  bool totals = false, memory = false;
 };
 
 std::vector<config::Option> fields(StepSpec& spec) {
@@ -47,6 +49,7 @@ std::vector<config::Option> fields(StepSpec& spec) {
        Option("layer-normalization", &spec.model.layer_normalization, "layer normalization"),
        Option("attention", &spec.model.attention, "attention"),
        Option("heads", &spec.model.heads, "heads of the attention").range(1, 64),
+       Option("tied-embeddings-all", &spec.model.tied_embeddings_all, "one table of embeddings"),
        Option("layers", &spec.layers, "layers of the encoder and of the decoder").range(1, 64),
        Option("width", &spec.width, "width of embeddings and states").range(1, 1 << 16),
        Option("vocabulary", &spec.vocabulary, "tokens of each vocabulary").range(4, 1 << 24),
@@ -56,6 +59,11 @@ std::vector<config::Option> fields(StepSpec& spec) {
               "count eight steps of a search with this beam, computed; 0: a training step")
            .range(0, 1 << 10),
        Option("precision", &spec.precision, "input precision of matrix products"),
+       Option("memory", &spec.memory,
+              "with --beam: device memory of the search; nothing is computed"),
+       Option("max-memory", &spec.max_memory,
+              "with --memory: fail if the peak is more than this times the weights; 0: no limit")
+           .range(0, 1e9),
        Option("totals", &spec.totals, "print the totals only"),
        Option("max-launches", &spec.max_launches, "fail if there are more; 0: no limit")
            .range(0, 1 << 30),
@@ -91,12 +99,12 @@ ModelSpec sized(const StepSpec& spec) {
 
 // A model on a device whose work is counted.
 struct Counted {
-  Counted(const StepSpec& spec, bool computes)
+  Counted(const StepSpec& spec, bool computes, Model::Weights weights = Model::Weights::fresh)
       : dry(computes),
         device(0, spec.precision),
         arena(std::size_t{1} << 30, device.memory_source()),
         context(make_context(arena, {&pool}, &device)),
-        model(sized(spec), spec.vocabulary, spec.vocabulary, context, 1) {
+        model(sized(spec), spec.vocabulary, spec.vocabulary, context, 1, weights) {
     device.set_graphs(false);
   }
   emulator::DryRun dry;
@@ -107,8 +115,7 @@ struct Counted {
   Model model;
 };
 
-// The steps between two downloads of a search on the device (search/beam/device_search.cpp).
-constexpr int searched_steps = 8;
+constexpr int searched_steps = steps_between_syncs;
 
 // The work of eight steps: that of a search without that of a search that is eight tokens shorter.
 // Everything is computed, since a search branches on scores; so sizes must be small.
@@ -151,6 +158,48 @@ Counts count_search(const StepSpec& spec) {
   }
   std::erase_if(counts, [](const auto& entry) { return entry.second.calls == 0; });
   return counts;
+}
+
+// Prints the device memory of a search, and fails if its peak is over the limit. A dry run has no
+// scores, so all hypotheses go on from the first one.
+ExitStatus check_memory(const StepSpec& spec) {
+  NMT_CHECK(spec.beam > 0, "--memory needs --beam");
+  Counted counted(spec, /*computes=*/false, Model::Weights::unset);
+  const Context& context = counted.context;
+  std::int64_t weights = 0;
+  for (const Parameter& parameter : counted.model.parameters().all())
+    weights += parameter.value.elements();
+  const double weights_mb = 1e-6 * sizeof(float) * static_cast<double>(weights);
+  counted.model.freeze();
+  double peak_mb = 0;
+  app::print("| after | MB in use | MB at peak |\n|---|---|---|\n");
+  const auto report = [&](const std::string& after) {
+    const Arena::Statistics now = counted.arena.statistics();
+    peak_mb = 1e-6 * static_cast<double>(now.peak);
+    app::print(fmt::format("| {} | {:.2f} | {:.2f} |\n", after,
+                           1e-6 * static_cast<double>(now.in_use), peak_mb));
+  };
+  report("loading");
+  const SearchOptions options;
+  ModelScorer scorer(counted.model, options.bos, options.eos);
+  const std::vector<Ids> sources(static_cast<std::size_t>(spec.sentences),
+                                 Ids(static_cast<std::size_t>(spec.steps - 1), 3));
+  const std::unique_ptr<Decoding> decoding = scorer.begin(sources, false);
+  report("encoding");
+  const std::int64_t rows = std::int64_t{spec.sentences} * spec.beam;
+  const std::vector<std::int32_t> firsts(static_cast<std::size_t>(rows));
+  const Tensor named = upload(context, firsts, {rows});
+  TopK top_k(context.cpu, spec.vocabulary, spec.beam, {}, options.eos);
+  for (int step = 1; step <= 3; ++step) {
+    top_k.select_on_device(*decoding, decoding->advance_on_device({named, named, named}));
+    report(fmt::format("step {}", step));
+  }
+  app::print(fmt::format("\nweights {:.2f} MB, peak {:.2f} times as much\n", weights_mb,
+                         peak_mb / weights_mb));
+  NMT_CHECK(spec.max_memory == 0 || peak_mb <= spec.max_memory * weights_mb,
+            "the peak is {:.2f} times the weights, at most {} are allowed", peak_mb / weights_mb,
+            spec.max_memory);
+  return ExitStatus::ok;
 }
 
 // One step as nmt-train makes it, after one that has allocated the memory.
@@ -200,6 +249,7 @@ std::string table(const Counts& counts, bool totals) {
 }
 
 ExitStatus run(const StepSpec& spec) {
+  if (spec.memory) return check_memory(spec);
   const Counts counts = spec.beam > 0 ? count_search(spec) : count_step(spec);
   app::print(table(counts, spec.totals));
   emulator::Work sum = sum_of(counts);

@@ -36,6 +36,10 @@ if(TARGET nmt_emulated AND NOT NMT_CUDA_KIND STREQUAL "OFF")
     add_test(NAME device.search_counts COMMAND ${search_counts} --max-launches 39)
     add_test(NAME device.search_counts_float32 COMMAND ${search_counts} --max-launches 39
              --precision float32)
+    add_test(NAME device.search_memory
+             COMMAND step_counts --memory --max-memory 1.9 --beam 4 --unit gru --layers 2
+                     --width 256 --vocabulary 8000 --tied-embeddings-all --sentences 64 --steps 30
+                     --context-aware=off --attention additive --precision float32)
   endif()
   set_tests_properties(device.emulated PROPERTIES COST 2000)  # the longest: first
   if(NOT NMT_SANITIZE)

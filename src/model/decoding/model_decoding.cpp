@@ -77,39 +77,23 @@ class ModelDecoding : public Decoding {
   }
 
   // Nothing keeps the memory of the marked states, as a step that kept it would write elsewhere.
-  // The step after the mark writes to the other arena, and what the second one overwrites is no
-  // longer needed, or never ran.
+  // The step after the mark overwrites them; what has overwritten them never ran.
   bool mark(std::vector<std::int64_t>& key) override {
     mark_.reset();
-    const SubArena& arena = arenas_[turn_];
-    const Tape tape(context_, false);
-    Mark mark{DecoderState(state_.size()), turn_, releases()};
-    mark.state.position = state_.position;
-    for (std::size_t layer = 0; layer < state_.size(); ++layer)
-      for (const Var& state : state_[layer]) {
-        if (!state->value || !arena.memory->has(state->value.f32()))
-          return false;  // of a part of the rows
-        mark.state[layer].push_back(tape.constant(state->value.borrow()));
-      }
-    mark_ = std::move(mark);
-    key.insert(key.end(), {reinterpret_cast<std::intptr_t>(&decoder_), turn_});
+    if (!lie_in_values(state_)) return false;
+    mark_ = Mark{borrow(state_), values_.memory->releases()};
+    key.push_back(reinterpret_cast<std::intptr_t>(&decoder_));
     return true;
   }
 
   void return_to_mark() override {
     NMT_CHECK(mark_, "no step has been marked");
-    if (releases() != mark_->releases)
+    if (values_.memory->releases() != mark_->releases)
       throw OutOfMemory("the memory of the states before these steps was needed for other values");
     readout_ = logits_ = {};
     readout_rounded_ = {};
     state_ = mark_->state;
-    turn_ = mark_->turn;
-    // No tensor has this memory now (mark()).
-    if (const Guard& guard = arenas_[turn_].arena.guard(); guard.gap > 0)
-      for (const std::vector<Var>& layer : state_)
-        for (const Var& state : layer)
-          guard.permit(reinterpret_cast<const char*>(state->value.f32()),
-                       static_cast<std::size_t>(state->value.elements()) * sizeof(float));
+    permit(state_);
   }
 
   void restrict_to(const Candidates& candidates) override {
@@ -168,11 +152,14 @@ class ModelDecoding : public Decoding {
       next = {};
       next = decode(rows, steps, named);
     };
-    // Where the host names no rows, all steps of so many are the same work; every other one finds
-    // its states in the same arena.
-    turn_ = 1 - turn_;
+    // The step overwrites the states before it, which its first kernel reads.
+    if (rows <= backend_.decoder_rows && lie_in_values(state_)) {
+      state_ = borrow(state_);
+      permit(state_);
+    }
+    // Where the host names no rows, all steps of so many are the same work.
     if (device() && sentence_.empty())
-      repeat(context_, {reinterpret_cast<std::intptr_t>(&decoder_), rows, turn_}, work);
+      repeat(context_, {reinterpret_cast<std::intptr_t>(&decoder_), rows}, work);
     else
       work();
     state_ = std::move(next);
@@ -186,14 +173,17 @@ class ModelDecoding : public Decoding {
     return step;
   }
 
-  // The states after it, and the readouts. May be done again: the states before it stay.
+  // The states after it, and the readouts. May be done again where nothing has run on the device.
   template <class Named>
   DecoderState decode(std::int64_t rows, std::int64_t steps, Named&& named) {
     readout_ = logits_ = {};  // the last step's make room for this one's
     readout_rounded_ = {};
-    Context context = context_;
-    if (backend_.replays) context.arena = &arenas_[turn_].arena;
-    Tape tape(context, false);
+    Context of_selected = context_, of_values = context_;
+    if (backend_.replays) {
+      of_selected.arena = &selected_.arena;
+      of_values.arena = &values_.arena;
+    }
+    Tape selecting(of_selected, false), tape(of_values, false);
     DecoderState next(state_.size());
     const std::int64_t part = backend_.decoder_rows;
     for (std::int64_t first = 0; first < rows; first += part) {
@@ -201,7 +191,8 @@ class ModelDecoding : public Decoding {
       const RowsOnDevice part_rows = named(first, count);
       DecoderState state(state_.size());
       state.position = state_.position;
-      std::vector<Var> selected = ops::select_rows_of_each(tape, all_states(), part_rows.parents);
+      std::vector<Var> selected =
+          ops::select_rows_of_each(selecting, all_states(), part_rows.parents);
       all_states_.clear();
       std::size_t at = 0;
       for (std::size_t layer = 0; layer < state_.size(); ++layer)
@@ -230,8 +221,33 @@ class ModelDecoding : public Decoding {
     return next;
   }
 
-  std::int64_t releases() const {
-    return arenas_[0].memory->releases() + arenas_[1].memory->releases();
+  // False for states of the encoder, of a part of the rows, and where nothing is replayed.
+  bool lie_in_values(const DecoderState& states) const {
+    for (const std::vector<Var>& layer : states)
+      for (const Var& state : layer)
+        if (!state->value || !values_.memory->has(state->value.f32())) return false;
+    return true;
+  }
+
+  // The same states without owning their memory.
+  DecoderState borrow(const DecoderState& states) const {
+    const Tape tape(context_, false);
+    DecoderState borrowed(states.size());
+    borrowed.position = states.position;
+    for (std::size_t layer = 0; layer < states.size(); ++layer)
+      for (const Var& state : states[layer])
+        borrowed[layer].push_back(tape.constant(state->value.borrow()));
+    return borrowed;
+  }
+
+  // Lets kernels read states whose memory no tensor has.
+  void permit(const DecoderState& states) const {
+    const Guard& guard = values_.arena.guard();
+    if (guard.gap == 0) return;
+    for (const std::vector<Var>& layer : states)
+      for (const Var& state : layer)
+        guard.permit(reinterpret_cast<const char*>(state->value.f32()),
+                     static_cast<std::size_t>(state->value.elements()) * sizeof(float));
   }
 
   const std::vector<Var>& all_states() {
@@ -277,10 +293,10 @@ class ModelDecoding : public Decoding {
 
   Context context_;
   const Backend& backend_ = *context_.backend;
-  // Where work is replayed, the values of even and of odd steps. The arena of the step before last
-  // is empty again, so that every step finds all values at the same addresses.
-  SubArena arenas_[2]{SubArena(*context_.arena), SubArena(*context_.arena)};
-  int turn_ = 0;
+  // Where work is replayed, every step finds all values at the same addresses: the selected states
+  // that it starts from in one arena, and all that it computes, also its states, in another, which
+  // is empty when it begins.
+  SubArena selected_{*context_.arena}, values_{*context_.arena};
   const Decoder& decoder_;
   const std::function<Var(Tape&, const Tensor&)> embed_;
   Parameter& table_;
@@ -290,7 +306,6 @@ class ModelDecoding : public Decoding {
   // A state between two steps. Its tensors do not own their memory.
   struct Mark {
     DecoderState state;
-    int turn = 0;
     std::int64_t releases = 0;
   };
   std::optional<Mark> mark_;

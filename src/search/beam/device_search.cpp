@@ -26,9 +26,6 @@ constexpr std::int64_t sentence_words = sizeof(BeamSentence) / sizeof(std::int32
 // Keys for CudaDevice::repeat(); not addresses of models.
 constexpr std::int64_t choice_of_a_step = 1, whole_period = 2;
 
-// The states of a step are in one of two places in turn, so a period ends where it began.
-static_assert(steps_between_syncs % 2 == 0);
-
 // Thrown where the steps of the last period show that the next steps are not a whole period.
 struct OtherSteps {};
 
@@ -140,8 +137,8 @@ struct DeviceSearch::Impl {
   // its results before the launch. If the search then does not go on with a whole period in the
   // current layout, nothing is enqueued. False: not possible, and nothing has been done.
   bool repeat_period() {
-    // Both places of the states have been used in this layout: all memory is there.
-    if (next_rows_ || steps_ - laid_out_ < 2) return false;
+    // After a step in this layout all memory is there.
+    if (next_rows_ || steps_ == laid_out_) return false;
     std::vector<std::int64_t> key{whole_period, rows_.rows, k_};
     if (!decoding_.mark(key)) return false;
     const int first = steps_;
@@ -173,7 +170,7 @@ struct DeviceSearch::Impl {
     if (next_rows_)
       choose(next);
     else
-      repeat(context_, {choice_of_a_step, rows_.rows, k_, steps_ % 2}, [&] { choose(next); });
+      repeat(context_, {choice_of_a_step, rows_.rows, k_}, [&] { choose(next); });
     ++steps_;
     if (!next_rows_) return;
     rows_ = *std::exchange(next_rows_, std::nullopt);
