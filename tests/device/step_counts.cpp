@@ -115,8 +115,6 @@ struct Counted {
   Model model;
 };
 
-constexpr int searched_steps = steps_between_syncs;
-
 // The work of eight steps: that of a search without that of a search that is eight tokens shorter.
 // Everything is computed, since a search branches on scores; so sizes must be small.
 Counts count_search(const StepSpec& spec) {
@@ -146,9 +144,9 @@ Counts count_search(const StepSpec& spec) {
     return counted.dry.work();
   };
   constexpr int min_steps = 8;
-  search(min_steps + searched_steps);  // allocates the memory
+  search(min_steps + steps_between_syncs);  // allocates the memory
   const Counts shorter = search(min_steps);
-  Counts counts = search(min_steps + searched_steps);
+  Counts counts = search(min_steps + steps_between_syncs);
   for (const auto& [name, work] : shorter) {
     emulator::Work& rest = counts[name];
     rest.calls -= work.calls;
@@ -250,11 +248,12 @@ std::string table(const Counts& counts, bool totals) {
 
 ExitStatus run(const StepSpec& spec) {
   if (spec.memory) return check_memory(spec);
+  NMT_CHECK(spec.max_memory == 0, "--max-memory needs --memory");
   const Counts counts = spec.beam > 0 ? count_search(spec) : count_step(spec);
   app::print(table(counts, spec.totals));
   emulator::Work sum = sum_of(counts);
   if (spec.beam > 0) {
-    sum.calls = (sum.calls + searched_steps - 1) / searched_steps;
+    sum.calls = (sum.calls + steps_between_syncs - 1) / steps_between_syncs;
     app::print(fmt::format("eight steps of the search, {} launches a step\n", sum.calls));
   }
   const double gigabytes = 1e-9 * (sum.read + sum.written);

@@ -147,16 +147,15 @@ class ModelDecoding : public Decoding {
   DecodingStep extend(std::int64_t rows, Named&& named) {
     const std::int64_t steps = memory_.steps();
     if (want_attention_) attention_.resize(static_cast<std::size_t>(rows * steps));
+    // The step overwrites the states before it, which its first kernel reads.
+    const bool overwrites = rows <= backend_.decoder_rows && lie_in_values(state_);
+    if (overwrites) state_ = borrow(state_);
     DecoderState next;
     const auto work = [&] {
       next = {};
+      if (overwrites) permit(state_);
       next = decode(rows, steps, named);
     };
-    // The step overwrites the states before it, which its first kernel reads.
-    if (rows <= backend_.decoder_rows && lie_in_values(state_)) {
-      state_ = borrow(state_);
-      permit(state_);
-    }
     // Where the host names no rows, all steps of so many are the same work.
     if (device() && sentence_.empty())
       repeat(context_, {reinterpret_cast<std::intptr_t>(&decoder_), rows}, work);
