@@ -8,6 +8,8 @@ def progress(now: nmt.TrainProgress) -> None:
     print(f"update {now.updates}, loss {now.loss:.3f}, {now.target_tokens_per_second:.0f} tokens/s")
 
 
+if len(sys.argv) < 4:
+    sys.exit(__doc__)
 source, target, model = sys.argv[1:4]
 nmt.train(train_sets=[source, target], model=model, after=(sys.argv[4:] or ["10e"])[0],
           progress=progress)

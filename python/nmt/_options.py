@@ -147,8 +147,7 @@ def setting_of(name: str, option: str, value: Any) -> str:
     if not is_list(given):
         return word_of(name, given)
     if option not in LISTS:
-        lists = ", ".join(sorted(LISTS)).replace("-", "_")
-        raise invalid(name, value, f"a single value; options that take a list: {lists}")
+        raise invalid(name, value, "a single value")
     words = [word_of(name, plain(each)) for each in given]
     if not words or any(word.split() != [word] for word in words):
         raise UsageError(f"{name}: a list cannot be empty, nor can its values be empty or contain "

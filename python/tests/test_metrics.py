@@ -76,7 +76,7 @@ def test_one_list_of_references(texts):
 
 
 def test_errors():
-    with pytest.raises(nmt.DataError, match="1 hypotheses and 2"):
+    with pytest.raises(nmt.DataError, match="1 hypothesis and 2"):
         nmt.bleu(["a"], [["a", "b"]])
     with pytest.raises(nmt.UsageError, match="tokenize='zh'; expected one of: 13a"):
         nmt.bleu(["a"], ["a"], tokenize="zh")

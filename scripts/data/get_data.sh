@@ -97,4 +97,5 @@ for source in local multi30k debian; do
   say "source '$source' is not to be had here"
 done
 fail "no English-German data is available; \
-set NMT_DATA to a folder with multi30k/{train,val,test2016}.{en,de}"
+set NMT_DATA to a folder with multi30k/{train,val,test2016}.{en,de}\
+${wanted:+, and take --source local}"

@@ -12,9 +12,9 @@ class Fault(typing.NamedTuple):
     tests: tuple
 
 
-def faults_of(file, *rows):
+def faults_of(file, *rows, folder="cuda/kernels/"):
     """rows: (name, text, replacement, what it breaks, names of tests)."""
-    return [Fault(name, "cuda/kernels/" + file, text, replacement, breaks, tuple(tests.split()))
+    return [Fault(name, folder + file, text, replacement, breaks, tuple(tests.split()))
             for name, text, replacement, breaks, tests in rows]
 
 
@@ -734,4 +734,34 @@ PRODUCTS = [
          "a maximum is at least 0", "log_sum_exp")),
 ]
 
-FAULTS = UNITS + PERSISTENT + LAYERS + DECODING + PRODUCTS
+CUDNN = faults_of(
+    "cudnn_order.cu",
+    ("cudnn_order.turn", "from[(length - 1 - t) * row + column]",
+     "from[(s.steps - 1 - t) * row + column]", "short sentences are reversed with their padding",
+     "cudnn_layer"),
+    ("cudnn_order.fill", ": fill ? fill[column] : 0.0f;", ": 0.0f;",
+     "the padding before a sentence is not its initial state", "cudnn_layer"),
+    ("cudnn_order.carry", "const float last = x[(length - 1) * row + column];",
+     "const float last = x[(s.steps - 1) * row + column];",
+     "the padding does not have the value of the last step", "cudnn_layer"),
+    ("cudnn_order.clear", "t < s.steps; ++t)\n      x[t * row + column] = 0.0f;",
+     "t < s.steps - 1; ++t)\n      x[t * row + column] = 0.0f;",
+     "the last step's padding keeps a gradient", "cudnn_layer"),
+    ("cudnn_order.gather", "sum += dx[t * row + column];\n      dx", "dx",
+     "the gradients of the padding are lost", "cudnn_layer"),
+    ("cudnn_order.gather_clear", "      dx[t * row + column] = 0.0f;\n", "",
+     "the gradients of the padding count twice", "cudnn_layer"),
+    ("cudnn_order.add", "float sum = dfill[column];", "float sum = 0.0f;",
+     "the gradient of the initial state replaces the others", "cudnn_layer"),
+    ("cudnn_order.add_padding", "sum += dx[t * row + column];\n    dfill",
+     "sum += 0.0f;\n    dfill",
+     "the initial state gets no gradient from the padding", "cudnn_layer"),
+    ("cudnn_order.transpose", "transpose(cuda, rows, width, x, x_stride, out, out_stride);",
+     "transpose(cuda, rows, width, x, width, out, out_stride);",
+     "planes of a matrix are taken for a whole one", "cudnn_layer"),
+    ("cudnn_order.add_transposed", "turned, rows, out, out_stride, true);",
+     "turned, rows, out, out_stride, false);",
+     "gradients of weights replace the others", "cudnn_layer"),
+    folder="cuda/libraries/")
+
+FAULTS = UNITS + PERSISTENT + LAYERS + DECODING + PRODUCTS + CUDNN

@@ -1,4 +1,5 @@
 #include "config/fields.h"
+#include "core/number_text.h"
 
 #include <utility>
 
@@ -105,8 +106,8 @@ std::vector<Option> fields(DataSpec& spec) {
 void check(const DataSpec& s, Task task, ExitStatus status) {
   const auto pair = [&](const char* name, const std::vector<std::string>& files) {
     if (!files.empty() && files.size() != 2)
-      fail(status, "{}: {} {} given, expected two: source and target", name, files.size(),
-           files.size() == 1 ? "file" : "files");
+      fail(status, "{}: {} given, expected two: source and target", name,
+           counted(std::ssize(files), "file"));
     for (std::size_t i = 0; i < files.size(); ++i)
       if (files[i].empty())
         fail(status, "{}: no {} file given", name, i == 0 ? "source" : "target");

@@ -1,6 +1,7 @@
 #include "data/labeled_text.h"
 
 #include "core/error.h"
+#include "core/number_text.h"
 #include "text/lines.h"
 #include "text/vocabulary/sentencepiece_check.h"
 
@@ -30,9 +31,9 @@ LabeledTexts read_labeled_text(const std::string& path) {
     std::vector<std::string> fields = fields_of(line);
     if (expected == 0 && (fields.size() == 2 || fields.size() == 3)) expected = fields.size();
     if (fields.size() != expected)
-      fail(ExitStatus::data, "{}: line {} has {} fields, not {} (label TAB text{})", reader.name(),
-           reader.lines(), fields.size(), expected == 0 ? "2 or 3" : std::to_string(expected),
-           expected == 2 ? "" : " TAB text");
+      fail(ExitStatus::data, "{}: line {} has {}, not {} (label TAB text{})", reader.name(),
+           reader.lines(), counted(std::ssize(fields), "field"),
+           expected == 0 ? "2 or 3" : std::to_string(expected), expected == 2 ? "" : " TAB text");
     for (std::size_t i = 0; i < fields.size(); ++i)
       if (is_blank(fields[i]))
         fail(ExitStatus::data, "{}: line {}: the {} is empty", reader.name(), reader.lines(),

@@ -166,7 +166,8 @@ std::vector<std::string> RequestFields::texts(const std::string& name, std::size
   if (found == values_.end() || found->is_null())
     refuse(fmt::format("Invalid request: missing {} parameter", name));
   is_array = found->is_array();
-  if (!is_array) return {text(name).value()};
+  if (found->is_string()) return {found->get<std::string>()};
+  if (!is_array) refuse(fmt::format("parameter {} must be a text or texts", name));
   if (found->size() > most)
     refuse(fmt::format("parameter {} has {} texts; this server takes at most {}", name,
                        found->size(), most));

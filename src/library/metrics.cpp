@@ -1,6 +1,7 @@
 #include "nmt/metrics.h"
 
 #include "core/error.h"
+#include "core/number_text.h"
 #include "eval/bleu.h"
 #include "eval/chrf.h"
 #include "eval/metric.h"
@@ -78,7 +79,9 @@ BleuScore bleu(const Sentences& hypotheses, const std::vector<Sentences>& refere
   const Sentences lines = clean(hypotheses);
   for (const Sentences& stream : streams)
     if (stream.size() != lines.size())
-      fail(ExitStatus::data, "BLEU: {} hypotheses and {} references", lines.size(), stream.size());
+      fail(ExitStatus::data, "BLEU: {} and {}; the numbers must be equal",
+           lines.size() == 1 ? "1 hypothesis" : fmt::format("{} hypotheses", lines.size()),
+           counted(std::ssize(stream), "reference"));
   if (lines.empty()) fail(ExitStatus::data, "BLEU: no sentence to score");
   BleuCounts sum;
   std::vector<std::string> own(streams.size());

@@ -2,6 +2,7 @@
 
 #include "app/score/score.h"
 #include "core/error.h"
+#include "core/number_text.h"
 #include "library/lines.h"
 #include "library/options.h"
 #include "library/translator_impl.h"
@@ -89,8 +90,8 @@ std::vector<PairProbability> Scorer::score(const std::vector<std::string>& sourc
                                            const std::vector<std::string>& targets,
                                            const ShouldStop& stop) {
   if (sources.size() != targets.size())
-    fail(ExitStatus::data, "score: {} sources and {} targets; the numbers must be equal",
-         sources.size(), targets.size());
+    fail(ExitStatus::data, "score: {} and {}; the numbers must be equal",
+         counted(std::ssize(sources), "source"), counted(std::ssize(targets), "target"));
   const std::vector<std::string> from = library::clean(sources, "score: sources"),
                                  to = library::clean(targets, "score: targets");
   return impl_->score(from, to, impl_->contexts(from), stop);

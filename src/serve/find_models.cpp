@@ -64,6 +64,7 @@ std::vector<ModelEntry> find_models(const std::vector<std::string>& words,
     on_skipped(message);
   };
   std::vector<ModelEntry> entries;
+  std::error_code error;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     Direction direction;
@@ -74,6 +75,8 @@ std::vector<ModelEntry> find_models(const std::vector<std::string>& words,
       add(entries, direction, directory, refuse);
     } else if (is_directory(word) && !ModelDirectory::is_there(word)) {
       add_folder(entries, word, on_skipped, refuse);
+    } else if (equals == std::string::npos && !std::filesystem::exists(word, error)) {
+      refuse(fmt::format("models: {} does not exist", word));
     } else {
       refuse(
           fmt::format("models: '{}': expected LANGUAGES=DIRECTORY, for example en-de=model or "

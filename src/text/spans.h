@@ -10,7 +10,8 @@ namespace nmt {
 /// What a span of text is that a translation must contain.
 enum class SpanKind {
   placeholder,  ///< {name}, {{ name }}, ${name}, %s, %1$s, %(name)s, %name%
-  url,          ///< http://, https://, ftp:// or www. up to white space; no punctuation at its end
+  url,          ///< http://, https://, ftp:// or www., in any case, up to white space; no
+                ///< punctuation at its end
   email,
   number,  ///< digits, also in groups: 1,000.5, 12:30, 2024-01-31
   marked,  ///< <keep>...</keep>; the markers themselves are dropped

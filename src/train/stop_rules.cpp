@@ -12,7 +12,7 @@ std::string finished(const TrainSpec& spec, std::span<const Period> after,
   for (const Period& period : after) {
     if (!is_reached(period, state.progress)) continue;
     const char* unit = period.unit == Period::Unit::epochs   ? "epoch"
-                       : period.unit == Period::Unit::labels ? "target label"
+                       : period.unit == Period::Unit::labels ? "target token"
                                                              : "update";
     const double done = period.measure(state.progress);
     return period.unit != Period::Unit::epochs || period.count == std::round(period.count)

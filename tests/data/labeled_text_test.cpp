@@ -33,7 +33,7 @@ TEST(LabeledText, BadFilesGiveOneLineWithTheirPlace) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   };
   refused("", "no labeled texts");
-  refused("a text\n", "line 1 has 1 fields, not 2 or 3");
+  refused("a text\n", "line 1 has 1 field, not 2 or 3");
   refused("l\ta\tb\tc\n", "line 1 has 4 fields, not 2 or 3");
   refused("l\ta\nl\ta\tb\n", "line 2 has 3 fields, not 2");
   refused("l\ta\tb\n\nl\ta\n", "line 3 has 2 fields, not 3");

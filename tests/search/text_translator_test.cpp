@@ -91,10 +91,21 @@ TEST(LineParts, JoinedInTheOrderOfTheLine) {
   std::vector<std::string> sources;
   for (const LineParts::Part& part : parts.parts)
     if (part.translate) sources.push_back(part.text);
-  EXPECT_EQ(sources, (std::vector<std::string>{"Hello", ", you have", "new ,", "messages."}));
+  EXPECT_EQ(sources, (std::vector<std::string>{"Hello", "you have", "new ,", "messages."}));
   EXPECT_EQ(parts.join(sources), line);
-  EXPECT_EQ(parts.join({"Hallo.", ", du hast!", "neue ,", "Nachrichten."}),
+  EXPECT_EQ(parts.join({"Hallo.", "du hast!", "neue ,", "Nachrichten."}),
             "  Hallo {name}, du hast %d neue , 5 Nachrichten.");
+}
+
+// A translation that lacks the mark would be glued to the span.
+TEST(LineParts, MarksBehindASpanStay) {
+  const auto joined = [](const std::string& line, const Lines& translations) {
+    return LineParts(line, find_spans(line, {.placeholders = true, .emails = true}))
+        .join(translations);
+  };
+  EXPECT_EQ(joined("Call a@b.org: Eight.", {"Ruf", "Acht."}), "Ruf a@b.org: Acht.");
+  EXPECT_EQ(joined("{a}). So {b}'s dog", {"Also", "s Hund"}), "{a}). Also {b}s Hund");
+  EXPECT_EQ(joined(": so {a}", {"so:"}), "so: {a}");
 }
 
 TEST(LineParts, MarksThatTheSourceLacksAreDropped) {

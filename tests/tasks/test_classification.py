@@ -203,7 +203,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     # Bad input: one line, nothing written.
     task = ["nmt-train", "--task", "classification", "--model", os.path.join(folder, "none")]
-    refused(3, ["line 2 has 1 fields, not 2"], *task, file("bad", "a\tx\nb\n"))
+    refused(3, ["line 2 has 1 field, not 2"], *task, file("bad", "a\tx\nb\n"))
     refused(3, ["no labeled texts"], *task, file("empty", "\n"))
     refused(3, ["label 'a b' has a space"], *task, file("space", "a b\tx\nb\ty\n"))
     refused(3, ["pairs"], *task, train, "--valid-sets", os.path.join(folder, "pairs"))

@@ -44,6 +44,8 @@ TEST(Spans, PlainTextHasNone) {
 TEST(Spans, AddressesEndBeforePunctuation) {
   EXPECT_EQ(texts("See https://a.org/b?c=1&d=2#e, (http://x.de/(y)) or www.z.com."),
             (Texts{"https://a.org/b?c=1&d=2#e", "http://x.de/(y)", "www.z.com"}));
+  EXPECT_EQ(texts("Https://a.org/B HTTP://X.DE/ Www.z.com wwx.z.com", {.urls = true}),
+            (Texts{"Https://a.org/B", "HTTP://X.DE/", "Www.z.com"}));
   EXPECT_EQ(texts("Mail a.b+c@x-y.co.uk. Or <q@r.de>, not @home or me@here or a@b.",
                   {.urls = true, .emails = true}),
             (Texts{"a.b+c@x-y.co.uk", "q@r.de"}));

@@ -32,7 +32,7 @@ TEST(StopRules, TheFirstRuleThatHoldsIsNamed) {
   state.stalled = 3;
   EXPECT_EQ(why(120), "3 validations without a better bleu (early-stopping)");
   state.progress.labels = 2000;
-  EXPECT_EQ(why(120), "target label 2000 of 2000 (after)");
+  EXPECT_EQ(why(120), "target token 2000 of 2000 (after)");
   state.progress.updates = 101;
   EXPECT_EQ(why(120), "update 101 of 100 (after)");
   state.progress.epochs = 10;
@@ -49,7 +49,7 @@ TEST(StopRules, PartsOfEpochsAreTold) {
   EXPECT_EQ(why("1.5e", 1.5), "epoch 1.5 of 1.5 (after)");
   EXPECT_EQ(why("20000e", 20000.02), "epoch 20000 of 20000 (after)");
   state.progress.labels = 16110;  // 16.1 times 1000 is not a whole number in floating point
-  EXPECT_EQ(why("16.1Kt", 0), "target label 16110 of 16100 (after)");
+  EXPECT_EQ(why("16.1Kt", 0), "target token 16110 of 16100 (after)");
 }
 
 TEST(StopRules, TheNearestRuleTellsHowFarATrainingIs) {

@@ -102,7 +102,7 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
             Option("check", &spec.check,
                    "text for the check: source and reference; one for a language model")
                 .idle_when(exact)
-                .unset_means("the stored development set")
+                .unset_means("the stored development set of a translation model")
                 .meta("FILE"),
             Option("no-check", &spec.no_check, "write the model unchecked"),
             Option("check-sentences", &spec.check_sentences,

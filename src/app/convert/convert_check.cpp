@@ -5,6 +5,7 @@
 #include "core/files/file.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
+#include "core/number_text.h"
 #include "eval/bleu.h"
 #include "model/directory/loaded_model.h"
 #include "model/directory/stored_weights.h"
@@ -58,8 +59,8 @@ CheckText check_text(const ConvertSpec& spec, int context_sentences) {
     all.sources = read_lines(spec.check[0]);
     all.references = read_lines(spec.check[1]);
   } else {
-    fail(ExitStatus::usage, "check: {} files given, expected two: source and reference",
-         spec.check.size());
+    fail(ExitStatus::usage, "check: {} given, expected two: source and reference",
+         counted(std::ssize(spec.check), "file"));
   }
   if (all.sources.size() != all.references.size())
     fail(ExitStatus::data, "check: {} sources and {} references in {}; expected equal numbers",

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
+#include "core/number_text.h"
 #include "model/directory/stored_weights.h"
 #include "tasks/language_model/loaded_language_model.h"
 #include "tasks/language_model/text_score.h"
@@ -17,10 +18,8 @@ namespace {
 
 std::vector<std::string> lines_of(const ConvertSpec& spec) {
   if (spec.check.size() != 1)
-    fail(ExitStatus::usage,
-         "check: {} files given; a language model needs --check TEXT, or "
-         "--no-check",
-         spec.check.size());
+    fail(ExitStatus::usage, "check: {} given; a language model needs --check TEXT, or --no-check",
+         counted(std::ssize(spec.check), "file"));
   LineReader reader = LineReader::open(spec.check[0]);
   std::vector<std::string> lines;
   for (std::string line;

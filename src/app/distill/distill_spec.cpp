@@ -6,6 +6,7 @@
 #include "app/distill/student_training.h"
 #include "app/models/loaded_ensemble.h"
 #include "config/fields.h"
+#include "config/tasks/task_fields.h"
 #include "core/files/file.h"
 #include "core/number_text.h"
 #include "model/architecture.h"
@@ -23,6 +24,10 @@ using config::Option;
 std::vector<Option> training_options(TrainingSpec& spec) {
   std::vector<Option> options = config::without(
       {"model", "no-reload", "rank-timeout", "task", "guided-alignment"}, fields(spec));
+  for (const Option& other : config::joined({config::language_model_fields(spec.model),
+                                             config::tagging_fields(spec.model),
+                                             config::classification_fields(spec.model)}))
+    options = config::without({other.name}, std::move(options));
   set_student_defaults(options);
   Option& text = config::named(options, "train-sets");
   text.help = "source text for the teacher and, optionally, its reference";
@@ -61,8 +66,8 @@ std::int64_t check_lines(const char* name, const std::vector<std::string>& files
 
 void check_pair(const char* name, const std::vector<std::string>& files) {
   if (files.size() != 2)
-    fail(ExitStatus::usage, "{}: {} files given, expected two: source and reference", name,
-         files.size());
+    fail(ExitStatus::usage, "{}: {} given, expected two: source and reference", name,
+         counted(std::ssize(files), "file"));
   check_lines(name, files);
 }
 
@@ -236,8 +241,8 @@ void check(const DistillSpec& spec) {
   const std::vector<std::string>& text = spec.student.data.train_sets;
   if (text.empty() || text.size() > 2)
     fail(ExitStatus::usage,
-         "train-sets: {} files given, expected a source text and, optionally, its reference",
-         text.size());
+         "train-sets: {} given, expected a source text and, optionally, its reference",
+         counted(std::ssize(text), "file"));
   if (text.size() == 1 && spec.selection.value_or(Selection::score) != Selection::score)
     fail(ExitStatus::usage, "select: {} needs a reference; train-sets has a source text only",
          name_of(*spec.selection));
@@ -252,8 +257,8 @@ void check(const DistillSpec& spec) {
   if (!spec.test_sets.empty()) check_pair("test-sets", spec.test_sets);
   require_text(spec.test_sets.empty() ? spec.student.data.valid_sets[0] : spec.test_sets[0]);
   if (spec.shortlist.size() != 2)
-    fail(ExitStatus::usage, "shortlist: {} numbers given, expected two: FIRST and BEST",
-         spec.shortlist.size());
+    fail(ExitStatus::usage, "shortlist: {} given, expected two: FIRST and BEST",
+         counted(std::ssize(spec.shortlist), "number"));
   if (spec.redo > spec.until)
     fail(ExitStatus::usage, "redo: {} comes after until: {}", name_of(spec.redo),
          name_of(spec.until));

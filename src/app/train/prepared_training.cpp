@@ -158,6 +158,15 @@ void resolve_after(TrainSpec& spec, const PreparedTraining& training) {
   if (after != spec.after) log::info("after: {} is {} here", after, spec.after);
 }
 
+// Before a resumed training compares its settings: without text, others differ for no other reason.
+void require_training_text(const TrainingSpec& spec) {
+  if (!spec.data.train_sets.empty()) return;
+  const Task task = spec.model.task;
+  if (task == Task::translation)
+    fail(ExitStatus::usage, "train-sets: no file given, expected two: nmt-train SOURCE TARGET");
+  fail(ExitStatus::usage, "train-sets: no file given; task={} expects one", name_of(task));
+}
+
 void warn_of_other_hold_out(const DataSpec& data, const PreparedTraining& training) {
   const auto& before = training.before;
   if (!before || !data.valid_sets.empty() || has_same_text(*before, *training.task)) return;
@@ -175,6 +184,7 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
       directory(asked.train, asked.start_anew, device.ranks()),
       before(directory.training_so_far()),
       task(make_training_task(asked.model.task)) {
+  require_training_text(asked);
   set_defaults(asked, *task);
   // What follows calls collectives that depend on the settings.
   if (device.has_several_ranks())

@@ -59,6 +59,10 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
     if (std::holds_alternative<std::monostate>(option.target)) continue;
     const std::vector<std::string> was = config::values(earlier[i]);
     if (was == config::values(option)) continue;
+    const auto is_idle = [](const config::Option& o) {
+      return o.idle_rule && !o.idle_rule().empty();
+    };
+    if (is_idle(earlier[i]) && is_idle(option)) continue;
     if (spec.keeps(option) || (has_no_encoder_unit && option.name == "enc-cell")) {
       config::assign(option, was, option.name);
       continue;

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/hash/lines_hash.h"
 #include "core/log.h"
+#include "core/number_text.h"
 #include "train/reporter.h"
 
 #include <algorithm>
@@ -76,11 +77,11 @@ std::string TrainingText::development_hash() const {
 TrainingText open_training_text(DataSpec& data, int context_sentences,
                                 std::vector<train::Choice>& choices, train::Communicator& ranks) {
   if (data.train_sets.size() != 2)
-    fail(ExitStatus::usage, "train-sets: {} files given, expected two: nmt-train SOURCE TARGET",
-         data.train_sets.size());
+    fail(ExitStatus::usage, "train-sets: {} given, expected two: nmt-train SOURCE TARGET",
+         counted(std::ssize(data.train_sets), "file"));
   if (!data.valid_sets.empty() && data.valid_sets.size() != 2)
-    fail(ExitStatus::usage, "valid-sets: {} files given, expected two: source and target",
-         data.valid_sets.size());
+    fail(ExitStatus::usage, "valid-sets: {} given, expected two: source and target",
+         counted(std::ssize(data.valid_sets), "file"));
   TrainingText text;
   text.corpus = std::make_unique<ParallelCorpus>(data.train_sets[0], data.train_sets[1]);
   log::info("training text: {} pairs in {} and {}", grouped(text.corpus->pairs()),
@@ -113,8 +114,10 @@ TrainingText open_training_text(DataSpec& data, int context_sentences,
   }
   text.development = read_lines(*text.corpus, &held.development, context_sentences);
   text.excluded = std::move(held.excluded);
-  log::info("development set: {} pairs held out, with all {} that share a side with them",
-            grouped(std::ssize(text.development.sources)), grouped(std::ssize(text.excluded)));
+  log::info(
+      "development set: {} pairs held out; training leaves out {}, with all that share a side with "
+      "them",
+      grouped(std::ssize(text.development.sources)), grouped(std::ssize(text.excluded)));
   return text;
 }
 

@@ -27,7 +27,12 @@ LineParts::LineParts(std::string_view line, const std::vector<TextSpan>& spans) 
       return;
     }
     const auto is_text = [](char32_t c) { return !is_space(c); };
-    const auto first = std::find_if(characters.begin(), characters.end(), is_text);
+    auto begin = characters.begin();
+    if (!parts.empty()) {  // the marks behind a span separate it from what follows
+      const auto space = std::find_if(begin, characters.end(), is_space);
+      if (space != characters.end() && std::none_of(begin, space, is_letter)) begin = space;
+    }
+    const auto first = std::find_if(begin, characters.end(), is_text);
     const auto last = std::find_if(characters.rbegin(), characters.rend(), is_text).base();
     if (first != characters.begin())
       parts.push_back({encode_utf8({characters.begin(), first}), false});

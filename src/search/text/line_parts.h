@@ -17,7 +17,8 @@ struct LineParts {
   };
   std::vector<Part> parts;
 
-  /// Parts in the order of the line; white space at the ends of a text is a part of its own.
+  /// Parts in the order of the line; white space at the ends of a text is a part of its own, with
+  /// the marks without a letter that stand between a span and white space.
   LineParts(std::string_view line, const std::vector<TextSpan>& spans);
   /// The line from translations of the parts to translate, in their order. A full stop or a similar
   /// mark that a translation has at its end and its source has not is dropped.

@@ -78,8 +78,6 @@ void ClassificationTraining::choose(TrainingSpec& spec, std::vector<train::Choic
 void ClassificationTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>& choices,
                                   train::Communicator&) {
   DataSpec& data = spec.data;
-  if (data.train_sets.empty())
-    fail(ExitStatus::usage, "train-sets: no file given; task=classification expects one");
   if (data.vocabs.size() > 1 || data.dim_vocabs.size() > 1)
     fail(ExitStatus::usage, "{}: a classifier has one vocabulary, not {}",
          data.vocabs.size() > 1 ? "vocabs" : "dim-vocabs",

@@ -53,8 +53,6 @@ class Chooser {
 void require_one_text(const DataSpec& data, int ranks) {
   if (ranks > 1)
     fail(ExitStatus::usage, "task: a language model trains in one process, not in {}", ranks);
-  if (data.train_sets.empty())
-    fail(ExitStatus::usage, "train-sets: no file given; task=language-model expects one");
   if (data.vocabs.size() > 1 || data.dim_vocabs.size() > 1)
     fail(ExitStatus::usage, "{}: a language model has one vocabulary, not {}",
          data.vocabs.size() > 1 ? "vocabs" : "dim-vocabs",

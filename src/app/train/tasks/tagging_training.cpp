@@ -78,8 +78,6 @@ void TaggingTraining::choose(TrainingSpec& spec, std::vector<train::Choice>& cho
 void TaggingTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>& choices,
                            train::Communicator&) {
   DataSpec& data = spec.data;
-  if (data.train_sets.empty())
-    fail(ExitStatus::usage, "train-sets: no file given; task=tagging expects one");
   if (spec.model.tagging.crf && spec.train.label_smoothing > 0)
     fail(ExitStatus::usage, "label-smoothing: {} has no meaning with crf; expected 0",
          spec.train.label_smoothing);
