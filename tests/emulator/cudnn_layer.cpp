@@ -177,6 +177,9 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
       float* const out = static_cast<float*>(dx) + row * e;
       if (t >= length) {
         for (std::size_t i = 0; i < e; ++i) out[i] = undefined;
+        // The documentation does not say what becomes of the padding's gradients.
+        for (std::size_t j = 0; j < h; ++j)
+          if (static_cast<const float*>(dy)[row * h + j] != 0) dh[j] = undefined;
         continue;
       }
       std::vector<double> dprevious(h);
