@@ -33,7 +33,7 @@ std::vector<Option> list(ComputeSpec& s) {
           Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
               .with_role(Role::compute),
           Option("products", &s.products,
-                 "GEMM of CPU training; auto: the fastest; own: results independent of cpu-threads")
+                 "GEMM of CPU training; auto: the fastest; own: this project's own tiles")
               .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,
                  "abort when a rank does not respond in this time; 0: never")
