@@ -174,7 +174,8 @@ void Reporter::validation(const Progress& progress, const ValidationResult& resu
   std::string text;
   Json json = begin("validation", progress);
   for (const MetricValue& metric : result) {
-    text += fmt::format(" | {} {:.{}f}", metric.name, metric.value, decimals(metric.name));
+    text +=
+        fmt::format(" | {} {:.{}f}", metric.name, metric.value, metric.higher_is_better ? 2 : 4);
     json[metric.name] = metric.value;
   }
   const std::string verdict = best           ? "best so far"

@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace nmt::train {
@@ -15,11 +14,6 @@ struct MetricValue {
   double value = 0;
   bool higher_is_better = false;
 };
-
-/// Decimals of a metric in the log: four of losses and rates, two of scores in percent.
-inline int decimals(std::string_view metric) {
-  return metric == "cross-entropy" || metric == "perplexity" || metric == "error-rate" ? 4 : 2;
-}
 
 /// The metrics in the order of valid-metrics; the first decides about the best checkpoint and early
 /// stopping.

@@ -114,8 +114,8 @@ void log_end(const TrainingResult& result, const TrainSpec& spec, const Training
     return;
   }
   if (result.best)
-    log::info("best {}: {:.{}f} at update {}", result.best_metric, *result.best,
-              train::decimals(result.best_metric), grouped(result.best_update));
+    log::info("best {}: {:#.4g} at update {}", result.best_metric, *result.best,
+              grouped(result.best_update));
   log::info("{}", task.next_step(spec.model));
 }
 
