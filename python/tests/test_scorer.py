@@ -83,7 +83,7 @@ def test_tokens_of_pieces(scorer, translator, model, pairs):
 
 
 def test_errors(scorer, model):
-    with pytest.raises(nmt.DataError, match="2 sources and 1 target;"):
+    with pytest.raises(nmt.DataError, match="2 sources and 1 targets"):
         scorer.score_batch(["a", "b"], ["a"])
     with pytest.raises(nmt.UsageError, match="max_input_length"):
         scorer.score_batch(["a"], ["a"], max_input_length=5)

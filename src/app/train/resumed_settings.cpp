@@ -59,10 +59,6 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
     if (std::holds_alternative<std::monostate>(option.target)) continue;
     const std::vector<std::string> was = config::values(earlier[i]);
     if (was == config::values(option)) continue;
-    const auto is_idle = [](const config::Option& o) {
-      return o.idle_rule && !o.idle_rule().empty();
-    };
-    if (is_idle(earlier[i]) && is_idle(option)) continue;
     if (spec.keeps(option) || (has_no_encoder_unit && option.name == "enc-cell")) {
       config::assign(option, was, option.name);
       continue;
@@ -74,6 +70,10 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
     const bool holds_out = spec.data.valid_sets.empty() &&
                            (option.name != "seed" || spec.model.task == Task::translation);
     change.refusal = train::refusal(option, change.before, change.now, holds_out);
+    const auto is_idle = [](const config::Option& o) {
+      return o.idle_rule && !o.idle_rule().empty();
+    };
+    if (!change.refusal.empty() && is_idle(earlier[i]) && is_idle(option)) continue;
     const bool is_logged = option.role != config::Role::location || !change.refusal.empty();
     if (is_logged && std::none_of(changes.begin(), changes.end(),
                                   [&](const auto& known) { return known.name == change.name; }))
