@@ -68,9 +68,9 @@ std::size_t marked_end(std::string_view line, std::size_t at) {
   return close == std::string_view::npos ? at : close + close_marker.size();
 }
 
-// Whether the text begins with `lower`, in whatever case: schemes and hosts have none (RFC 3986,
-// section 6.2.2.1).
-bool starts_with_letters_of(std::string_view text, std::string_view lower) {
+// Whether the text begins with `lower` in any case. Schemes and hosts are case-insensitive (RFC
+// 3986, section 6.2.2.1).
+bool starts_in_any_case(std::string_view text, std::string_view lower) {
   const auto is_same = [](char letter, char c) {
     return c == letter || (letter >= 'a' && letter <= 'z' && c == letter - 'a' + 'A');
   };
@@ -83,7 +83,7 @@ std::size_t url_end(std::string_view line, std::size_t at) {
   const std::string_view rest = line.substr(at);
   std::size_t prefix = 0;
   for (const std::string_view start : {"https://", "http://", "ftp://", "www."})
-    if (starts_with_letters_of(rest, start)) prefix = start.size();
+    if (starts_in_any_case(rest, start)) prefix = start.size();
   if (prefix == 0) return at;
   std::size_t end = at + prefix;
   int open = 0;  // parentheses

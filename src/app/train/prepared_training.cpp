@@ -158,7 +158,7 @@ void resolve_after(TrainSpec& spec, const PreparedTraining& training) {
   if (after != spec.after) log::info("after: {} is {} here", after, spec.after);
 }
 
-// Before a resumed training compares its settings: without text, others differ for no other reason.
+// Otherwise a resumed training would name other settings, which differ because there is no text.
 void require_training_text(const TrainingSpec& spec) {
   if (!spec.data.train_sets.empty()) return;
   const Task task = spec.model.task;

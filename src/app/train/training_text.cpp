@@ -114,10 +114,8 @@ TrainingText open_training_text(DataSpec& data, int context_sentences,
   }
   text.development = read_lines(*text.corpus, &held.development, context_sentences);
   text.excluded = std::move(held.excluded);
-  log::info(
-      "development set: {} pairs held out; training leaves out {}, with all that share a side with "
-      "them",
-      grouped(std::ssize(text.development.sources)), grouped(std::ssize(text.excluded)));
+  log::info("development set: {} pairs held out; with those that share a side, training lacks {}",
+            grouped(std::ssize(text.development.sources)), grouped(std::ssize(text.excluded)));
   return text;
 }
 
